@@ -1,0 +1,182 @@
+"""Builds an entry from the values that are known: fills what follows from others, and says what contradicts what.
+
+The shipped files and the `catalog:` section of a contract both end here, so an entry means the same wherever it was
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gridplan.catalog.entries import Engine, Gpu, Instance, Model
+from gridplan.catalog.legality import attention_kind, unsupported_reason
+from gridplan.catalog.versions import parse_version
+
+__all__ = [
+    "complete_engine",
+    "complete_gpu",
+    "complete_instance",
+    "complete_model",
+    "engine_contradictions",
+    "instance_contradictions",
+    "model_contradictions",
+]
+
+Values = Mapping[str, Any]
+
+STEP_DEFAULTS: dict[str, Any] = {"mbu": 0.80, "mfu": 0.45}
+"""Achieved shares of peak bandwidth and FLOP/s for an engine that states none (class assumption; see engines.csv)."""
+
+
+def _provenance(values: Values) -> dict[str, Any]:
+    return {
+        "cls": values.get("cls", "assumption"),
+        "source": values.get("source", "contract"),
+        "as_of": values.get("as_of"),
+        "notes": values.get("notes") or "",
+    }
+
+
+def complete_gpu(gpu_id: str, values: Values) -> Gpu:
+    """A GPU; a device is a card of its own unless stated."""
+    return Gpu(
+        id=gpu_id,
+        name=values.get("name") or gpu_id,
+        vendor=values.get("vendor") or "",
+        memory_bytes=values.get("memory_bytes"),
+        memory_source=values.get("memory_source", ""),
+        memory_bandwidth_bytes_per_s=values.get("memory_bandwidth_bytes_per_s"),
+        flops=dict(values.get("flops") or {}),
+        scale_up_bytes_per_s=values.get("scale_up_bytes_per_s"),
+        max_scale_up_domain=values.get("max_scale_up_domain"),
+        tdp_w=values.get("tdp_w"),
+        devices_per_card=values.get("devices_per_card") or 1,
+        marketed_memory_bytes=values.get("marketed_memory_bytes"),
+        **_provenance(values),
+    )
+
+
+def complete_model(model_id: str, values: Values) -> Model:
+    """A model. Unless stated: dense ones use all parameters, plain layers keep KV, and experts are in every layer."""
+    layers, heads = int(values["num_layers"]), int(values["attention_heads"])
+    kv_heads, rank = int(values.get("kv_heads") or heads), values.get("kv_lora_rank")
+    total, experts, moe_layers = values.get("params_total"), values.get("num_experts"), values.get("num_moe_layers")
+    sliding, chunked, linear = (int(values.get(f"num_{kind}_layers") or 0) for kind in ("sliding", "chunked", "linear"))
+    window, index = values.get("sliding_window"), values.get("index_head_dim")
+    plain = layers - sliding - chunked - linear
+    return Model(
+        id=model_id,
+        hf_id=values.get("hf_id") or "",
+        params_total=total,
+        params_active=values.get("params_active") or (None if experts else total),
+        params_embedding=values.get("params_embedding") or float(values["vocab_size"] * values["hidden_size"]),
+        num_layers=layers,
+        kv_layers=plain if values.get("kv_layers") is None else int(values["kv_layers"]),
+        hidden_size=int(values["hidden_size"]),
+        attention_heads=heads,
+        kv_heads=kv_heads,
+        head_dim=values.get("head_dim"),
+        attention=attention_kind(heads, kv_heads, rank),
+        kv_lora_rank=rank,
+        qk_rope_head_dim=values.get("qk_rope_head_dim"),
+        intermediate_size=values.get("intermediate_size"),
+        moe_intermediate_size=values.get("moe_intermediate_size"),
+        num_experts=experts,
+        experts_per_token=values.get("experts_per_token"),
+        num_moe_layers=int(moe_layers if moe_layers is not None else layers if experts else 0),
+        vocab_size=int(values["vocab_size"]),
+        max_position_embeddings=values.get("max_position_embeddings"),
+        native_weight_dtype=values.get("native_weight_dtype") or "bf16",
+        tie_word_embeddings=bool(values.get("tie_word_embeddings")),
+        family=values.get("family") or "",
+        num_sliding_layers=sliding,
+        num_chunked_layers=chunked,
+        num_linear_layers=linear,
+        sliding_window=window,
+        index_head_dim=index,
+        unsupported_reason=unsupported_reason(layers, sliding, chunked, linear, window, index),
+        **_provenance(values),
+    )
+
+
+def complete_instance(instance_id: str, values: Values) -> Instance:
+    """A rentable shape. All its GPUs share one fast fabric, and a price is a list price, unless stated."""
+    price = values.get("usd_per_node_hour")
+    return Instance(
+        id=instance_id,
+        provider=values.get("provider") or "contract",
+        instance_type=values.get("instance_type") or instance_id,
+        gpu=values["gpu"],
+        gpus_per_node=int(values["gpus_per_node"]),
+        scale_up_gpus=int(values.get("scale_up_gpus") or values["gpus_per_node"]),
+        usd_per_node_hour=price,
+        price_kind=values.get("price_kind") or ("no_price" if price is None else "list"),
+        spot_usd=values.get("spot_usd"),
+        region=values.get("region") or "",
+        **_provenance(values),
+    )
+
+
+_ENGINE_OPTIONAL = (
+    "version_to",
+    "block_tokens",
+    "max_num_seqs_large_gpu",
+    "max_num_seqs_else",
+    "max_num_batched_tokens_large_gpu",
+    "max_num_batched_tokens_else",
+    "batched_tokens_rule",
+    "activation_rule",
+    "non_torch_gib_tp1",
+    "non_torch_gib_tp2plus",
+    "cuda_graphs_in_budget",
+)
+
+
+def complete_engine(name: str, values: Values) -> Engine:
+    """An engine entry; where the step constants are not stated they are the common starting ones."""
+    optional: dict[str, Any] = {field: values.get(field) for field in _ENGINE_OPTIONAL}
+    return Engine(
+        name=name,
+        version_from=values.get("version_from") or "0",
+        fraction_meaning=values["fraction_meaning"],
+        default_fraction=values["default_fraction"],
+        mbu=values.get("mbu") or STEP_DEFAULTS["mbu"],
+        mfu=values.get("mfu") or STEP_DEFAULTS["mfu"],
+        step_cls=values.get("step_cls", "assumption"),
+        step_source=values.get("step_source", "starting constants set before any comparison with measurements"),
+        step_as_of=values.get("step_as_of"),
+        **optional,
+        **_provenance(values),
+    )
+
+
+def model_contradictions(model: Model) -> Iterator[str]:
+    """What cannot be true of a model at once."""
+    if (model.kv_lora_rank is None) != (model.qk_rope_head_dim is None):
+        yield "kv_lora_rank and qk_rope_head_dim describe latent attention together: give both or neither"
+    if model.kv_lora_rank is None and model.head_dim is None:
+        yield "head_dim is missing (only latent attention, with kv_lora_rank, does without it)"
+    state = model.num_sliding_layers + model.num_chunked_layers + model.num_linear_layers
+    if state + model.kv_layers > model.num_layers:
+        total = state + model.kv_layers
+        yield f"kv_layers and the other kinds of layer sum to {total}, above num_layers {model.num_layers}"
+    if model.num_moe_layers > model.num_layers:
+        yield f"num_moe_layers {model.num_moe_layers} is above num_layers {model.num_layers}"
+    if model.num_experts is not None and (model.params_active is None or model.experts_per_token is None):
+        yield "a model with num_experts needs params_active and experts_per_token"
+    if model.params_total is not None and (model.params_active or 0) > model.params_total:
+        yield f"params_active {model.params_active:g} is above params_total {model.params_total:g}"
+
+
+def instance_contradictions(instance: Instance) -> Iterator[str]:
+    """What cannot be true of a rentable shape at once."""
+    if (instance.price_kind == "no_price") != (instance.usd_per_node_hour is None):
+        price = "no price" if instance.usd_per_node_hour is None else f"{instance.usd_per_node_hour:g} USD an hour"
+        yield f"price_kind {instance.price_kind} contradicts {price}"
+
+
+def engine_contradictions(engine: Engine) -> Iterator[str]:
+    """What cannot be true of an engine entry at once."""
+    if engine.version_to is not None and parse_version(engine.version_to) < parse_version(engine.version_from):
+        yield f"version_to {engine.version_to} is before version_from {engine.version_from}"

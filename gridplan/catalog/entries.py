@@ -1,0 +1,217 @@
+"""What a catalog holds: one frozen record per accelerator, model, rentable shape, engine version and number format.
+
+Quantities are in base units and the unit is in the name; a value that is not known is None, never zero. Every record
+says where it came from: `source` (an address, or what was read where there is none), `as_of` (the date the source
+states, else the day the catalog was compiled, 2026-11-29) and `cls` (fact, policy, measurement or assumption).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+__all__ = ["ActivationFamily", "Dtype", "Engine", "Entry", "Gpu", "Instance", "Model", "as_dict"]
+
+LARGE_GPU_BYTES = 70 * 2**30
+"""vLLM raises its scheduler defaults from this memory on, A100 excepted (EngineArgs of vLLM 0.8 and later; a fact)."""
+
+LONGEST_UNCHUNKED_TOKENS = 32768
+"""Model length up to which vLLM V0 leaves chunked prefill off (EngineArgs of vLLM 0.4 to 0.7; a fact)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One device as an engine sees it (a card with two dies is two devices; see `devices_per_card`).
+
+    `memory_bytes` is the planning total; `memory_source` says whether an engine printed it (`engine_visible`), a driver
+    (`driver_reported`), a contract gave it (`contract`) or nobody did (empty). `flops` are dense peaks a second by
+    format (fp16, bf16, fp8, int8, fp4); a format that is absent has no published path.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    memory_bytes: float | None
+    memory_source: str
+    memory_bandwidth_bytes_per_s: float | None
+    flops: Mapping[str, float] = field(hash=False)
+    scale_up_bytes_per_s: float | None
+    max_scale_up_domain: int | None
+    tdp_w: float | None
+    devices_per_card: int
+    marketed_memory_bytes: float | None
+    cls: str
+    source: str
+    as_of: str | None
+    notes: str
+
+    @property
+    def is_large_for_engine(self) -> bool:
+        """Whether vLLM uses its larger scheduler defaults: 70 GiB and more, and not an A100."""
+        a100 = "a100" in f"{self.id} {self.name}".casefold()
+        return self.memory_bytes is not None and self.memory_bytes >= LARGE_GPU_BYTES and not a100
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model: parameter counts and the geometry that memory and time follow from.
+
+    `kv_layers` are the layers that keep keys and values for the whole context. `attention` is mla, mqa, gqa or mha,
+    from the counts. `unsupported_reason` is a text where one figure per token would be wrong, else None.
+    `params_embedding` is the input embedding alone.
+    """
+
+    id: str
+    hf_id: str
+    params_total: float | None
+    params_active: float | None
+    params_embedding: float | None
+    num_layers: int
+    kv_layers: int
+    hidden_size: int
+    attention_heads: int
+    kv_heads: int
+    head_dim: int | None
+    attention: str
+    kv_lora_rank: int | None
+    qk_rope_head_dim: int | None
+    intermediate_size: int | None
+    moe_intermediate_size: int | None
+    num_experts: int | None
+    experts_per_token: int | None
+    num_moe_layers: int
+    vocab_size: int
+    max_position_embeddings: int | None
+    native_weight_dtype: str
+    tie_word_embeddings: bool
+    family: str
+    num_sliding_layers: int
+    num_chunked_layers: int
+    num_linear_layers: int
+    sliding_window: int | None
+    index_head_dim: int | None
+    unsupported_reason: str | None
+    cls: str
+    source: str
+    as_of: str | None
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One rentable shape: `gpus_per_node` GPUs for `usd_per_node_hour` on demand, `scale_up_gpus` on one fast fabric.
+
+    `price_kind` is list, historic, marketplace, range or no_price; only list prices are ever chosen by default.
+    """
+
+    id: str
+    provider: str
+    instance_type: str
+    gpu: str
+    gpus_per_node: int
+    scale_up_gpus: int
+    usd_per_node_hour: float | None
+    price_kind: str
+    spot_usd: float | None
+    region: str
+    cls: str
+    source: str
+    as_of: str | None
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Constants of one engine over a range of versions (`version_to` None: still open; both ends belong to it).
+
+    `fraction_meaning`: of_total (pool = total x fraction - weights - workspace), of_free_static (free after the weights
+    less (1 - fraction) x free before them) or of_free (a fraction of what is free after loading).
+    `batched_tokens_rule`: fixed, or max_model_len_to_32768. `activation_rule`: sampler_forward (the larger of sampler
+    and forward), by_family (one figure a model family), none (inside another term); None where it is not known. `mbu`
+    and `mfu` have their own provenance, `step_*`.
+    """
+
+    name: str
+    version_from: str
+    version_to: str | None
+    fraction_meaning: str
+    default_fraction: float
+    block_tokens: int | None
+    max_num_seqs_large_gpu: int | None
+    max_num_seqs_else: int | None
+    max_num_batched_tokens_large_gpu: int | None
+    max_num_batched_tokens_else: int | None
+    batched_tokens_rule: str | None
+    activation_rule: str | None
+    non_torch_gib_tp1: float | None
+    non_torch_gib_tp2plus: float | None
+    cuda_graphs_in_budget: bool | None
+    mbu: float
+    mfu: float
+    step_cls: str
+    step_source: str
+    step_as_of: str | None
+    cls: str
+    source: str
+    as_of: str | None
+    notes: str
+
+    @property
+    def id(self) -> str:
+        """Name and first version, as in `vllm@0.22`."""
+        return f"{self.name}@{self.version_from}"
+
+    def max_num_seqs(self, large_gpu: bool) -> int | None:
+        """Default scheduler cap [sequences]; None where it is not known."""
+        return self.max_num_seqs_large_gpu if large_gpu else self.max_num_seqs_else
+
+    def max_num_batched_tokens(self, large_gpu: bool, max_model_len: float) -> int | None:
+        """Default prefill budget of a step [tokens]; None where it is not known."""
+        base = self.max_num_batched_tokens_large_gpu if large_gpu else self.max_num_batched_tokens_else
+        if base is None or self.batched_tokens_rule != "max_model_len_to_32768":
+            return base
+        return max(int(max_model_len), base) if max_model_len <= LONGEST_UNCHUNKED_TOKENS else base
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """One number format in one role (weight or kv).
+
+    `bits_per_element` includes scales. `compute_column` names the format of `Gpu.flops` it computes in (none: no rate
+    of its own); with `fallback` it computes at the 16-bit rate where the GPU lacks that one. `requires` names a format
+    that the GPU must have, `vendor` the only vendor it runs on (empty: any).
+    """
+
+    role: str
+    name: str
+    bits_per_element: float
+    compute_column: str
+    fallback: bool
+    requires: str
+    vendor: str
+    cls: str
+    source: str
+    as_of: str | None
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationFamily:
+    """Activation peak of one model family under the engine rule by_family [GiB]."""
+
+    family: str
+    activation_gib: float
+    cls: str
+    source: str
+    as_of: str | None
+    notes: str
+
+
+Entry = Gpu | Model | Instance | Engine | Dtype | ActivationFamily
+
+
+def as_dict(entry: Entry) -> dict[str, object]:
+    """All fields of an entry in order, under the names a person writes (`class`, not `cls`); None for the unknown."""
+    names = {"cls": "class", "step_cls": "step_class"}
+    values = {names.get(item.name, item.name): getattr(entry, item.name) for item in fields(entry)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}

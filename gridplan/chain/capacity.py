@@ -1,0 +1,184 @@
+"""What one replica sustains, by three models.
+
+`littles_law` divides slots by a latency, `replica_seconds` prices a request in replica time, `measured` takes a rate
+from a load sweep and carries it to other settings in proportion to `replica_seconds`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridplan import formulas
+from gridplan.chain.codes import LIMITS, NULL, choices, code
+from gridplan.chain.graph import Array
+from gridplan.chain.memory import first_given
+from gridplan.rounding import floor_exact
+
+__all__ = [
+    "anchor_ratio",
+    "concurrency_candidates",
+    "concurrency_slo",
+    "concurrency_slo_given_rate",
+    "e2e_latency_used_s",
+    "lambda_analytical",
+    "lambda_instance",
+    "latency_given_s",
+    "max_num_seqs_replica",
+]
+
+_MODELS = choices("capacity_model")
+_LITTLE, _MEASURED = _MODELS.index("littles_law"), _MODELS.index("measured")
+
+
+def _unlimited(limit: Array) -> Array:
+    """An absent cap (NaN) as an infinite one."""
+    return np.where(np.isnan(limit), np.inf, limit)
+
+
+def max_num_seqs_replica(max_num_seqs: Array, data_parallel: Array) -> Array:
+    """Scheduler cap of a replica [sequences]: every attention rank has its own scheduler."""
+    return max_num_seqs * data_parallel
+
+
+def concurrency_slo(
+    tpot_slo_s: Array,
+    e2e_slo_s: Array,
+    decode_tokens_per_s: Array,
+    tensor_parallel: Array,
+    pipeline_parallel: Array,
+    data_parallel: Array,
+    output_tokens_mean: Array,
+    step_weights_read_s: Array,
+    kv_read_per_context_token_s: Array,
+    step_context_tokens: Array,
+) -> tuple[Array, Array]:
+    """Batch at which a latency limit is reached [sequences, unfloored; NaN without a limit], and which limit it is.
+
+    A measured decode throughput of one GPU, where given, is shared by the batch: each sequence needs
+    max(output / E2E, 1 / TPOT) tokens/s. Otherwise the step by bandwidth must stay within the TPOT limit.
+    """
+    gpus = tensor_parallel * pipeline_parallel * data_parallel
+    from_rate = formulas.batch_from_decode_rate(
+        decode_tokens_per_s, gpus, output_tokens_mean, _unlimited(e2e_slo_s), _unlimited(tpot_slo_s)
+    )
+    by_bandwidth = formulas.tpot_batch_bandwidth(
+        step_weights_read_s, kv_read_per_context_token_s, step_context_tokens, tpot_slo_s
+    )
+    batch = first_given(from_rate, by_bandwidth)
+    by_e2e = ~np.isnan(from_rate) & (output_tokens_mean / _unlimited(e2e_slo_s) > 1 / _unlimited(tpot_slo_s))
+    which = np.where(by_e2e, LIMITS.index("e2e"), LIMITS.index("tpot"))
+    return np.where(np.isinf(batch), np.nan, batch), which
+
+
+def concurrency_slo_given_rate(concurrency_slo_raw: Array, decode_tokens_per_s: Array) -> Array:
+    """The batch that a measured decode throughput allows [sequences], NaN where none was given."""
+    return np.where(np.isnan(decode_tokens_per_s), np.nan, concurrency_slo_raw)
+
+
+def concurrency_candidates(
+    concurrency_memory: Array, concurrency_compute_raw: Array, concurrency_slo_raw: Array, max_num_seqs_replica: Array
+) -> tuple[Array, Array, Array]:
+    """`concurrency` (the lowest ceiling, whole), and the published compute and SLO ceilings (null if none)."""
+    slo = floor_exact(concurrency_slo_raw)
+    lowest = np.minimum(
+        np.minimum(_unlimited(concurrency_memory), _unlimited(floor_exact(concurrency_compute_raw))),
+        np.minimum(_unlimited(slo), _unlimited(max_num_seqs_replica)),
+    )
+    compute = np.where(np.isinf(concurrency_compute_raw), np.nan, concurrency_compute_raw)
+    return np.where(np.isinf(lowest), np.nan, lowest), compute, slo
+
+
+def lambda_analytical(
+    concurrency_memory: Array,
+    concurrency_compute_raw: Array,
+    max_num_seqs_replica: Array,
+    concurrency_slo_given_rate: Array,
+    tpot_share: Array,
+    request_work_s: Array,
+    prefill_work_s: Array,
+    output_tokens_mean: Array,
+    step_weights_read_s: Array,
+    e2e_slo_s: Array,
+) -> Array:
+    """Rate by replica-seconds [req/s]: the lowest of the TPOT limit, the E2E limit and every concurrency cap.
+
+    NaN where the machine or the lengths are unknown, or where nothing limits the rate.
+    """
+    rate = np.fmin(
+        formulas.rate_at_tpot(tpot_share, request_work_s),
+        formulas.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s),
+    )
+    for cap in (
+        concurrency_memory,
+        floor_exact(concurrency_compute_raw),
+        max_num_seqs_replica,
+        floor_exact(concurrency_slo_given_rate),
+    ):
+        finite = np.where(np.isinf(cap), np.nan, cap)
+        rate = np.fmin(
+            rate, formulas.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
+        )
+    return np.where(rate > 0, rate, np.nan)
+
+
+def latency_given_s(e2e_latency_s: Array, e2e_slo_s: Array, e2e_latency_basis_code: Array) -> Array:
+    """Latency that the contract states for Little's law [s]; the E2E limit where the basis is `slo`."""
+    from_slo = np.where(e2e_latency_basis_code == code("e2e_latency_basis", "slo"), e2e_slo_s, np.nan)
+    return first_given(e2e_latency_s, from_slo)
+
+
+def lambda_instance(
+    infeasible_reason_code: Array,
+    capacity_model_code: Array,
+    concurrency: Array,
+    latency_given_s: Array,
+    output_tokens_mean: Array,
+    step_weights_read_s: Array,
+    request_work_s: Array,
+    lambda_analytical: Array,
+    lambda_instance_given: Array,
+    measured_here: Array,
+    lambda_anchor: Array,
+) -> tuple[Array, Array]:
+    """Rate one replica sustains [req/s], NaN where infeasible, and where it comes from."""
+    at_cap = formulas.rate_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    little = first_given(formulas.rate_littles_law(concurrency, latency_given_s), np.minimum(at_cap, lambda_analytical))
+    scaled = lambda_instance_given * (lambda_analytical / lambda_anchor)
+    sources = choices("capacity_source")
+    measured = capacity_model_code == _MEASURED
+    is_measured = measured & (measured_here == 1)
+    is_scaled = measured & ~is_measured & ~np.isnan(scaled)
+    rate = np.select(
+        [is_measured, is_scaled, capacity_model_code == _LITTLE],
+        [lambda_instance_given, scaled, little],
+        lambda_analytical,
+    )
+    source = np.select(
+        [is_measured, is_scaled], [sources.index("measured"), sources.index("scaled")], sources.index("analytical")
+    )
+    feasible = (infeasible_reason_code == NULL) & (rate > 0)
+    return np.where(feasible, rate, np.nan), np.where(feasible, source, NULL)
+
+
+def anchor_ratio(capacity_source_code: Array, lambda_instance_given: Array, lambda_anchor: Array) -> Array:
+    """Measured over analytical rate at the measured setting [1], null where nothing is scaled."""
+    is_scaled = capacity_source_code == code("capacity_source", "scaled")
+    return np.where(is_scaled, lambda_instance_given / lambda_anchor, np.nan)
+
+
+def e2e_latency_used_s(
+    lambda_instance: Array,
+    capacity_model_code: Array,
+    latency_given_s: Array,
+    concurrency: Array,
+    output_tokens_mean: Array,
+    step_weights_read_s: Array,
+    request_work_s: Array,
+    prefill_work_s: Array,
+    tpot_s: Array,
+) -> Array:
+    """Latency that Little's law uses [s]: given, predicted at the cap, or prefill plus decode as planned."""
+    at_cap = formulas.latency_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    planned = prefill_work_s + output_tokens_mean * tpot_s
+    used = np.where(capacity_model_code == _LITTLE, first_given(latency_given_s, at_cap), planned)
+    return np.where(np.isnan(lambda_instance), np.nan, used)

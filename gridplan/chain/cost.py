@@ -1,0 +1,50 @@
+"""The bill and its honest denominators: prices per token are at average load, never at the peak."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridplan.chain.graph import Array
+from gridplan.chain.memory import first_given
+
+__all__ = [
+    "usd_per_day",
+    "usd_per_gpu_hour_used",
+    "usd_per_hour",
+    "usd_per_mtok",
+    "usd_per_mtok_decode_full",
+    "usd_per_mtok_full",
+]
+
+
+def usd_per_hour(nodes: Array, usd_per_node_hour: Array, gpus: Array, usd_per_gpu_hour: Array) -> Array:
+    """Bill of an hour [USD/h]: whole nodes where nodes are rented, else GPUs."""
+    by_nodes = nodes * usd_per_node_hour
+    return np.where(np.isnan(by_nodes), gpus * usd_per_gpu_hour, by_nodes)
+
+
+def usd_per_gpu_hour_used(usd_per_gpu_hour: Array, usd_per_node_hour: Array, gpus_per_node: Array) -> Array:
+    """Price of one GPU-hour in this plan [USD/h]."""
+    return first_given(usd_per_node_hour / gpus_per_node, usd_per_gpu_hour)
+
+
+def usd_per_mtok(usd_per_request: Array, tokens_mean: Array) -> Array:
+    """Price of a million tokens [USD/Mtok] of which a request has `tokens_mean`."""
+    return usd_per_request * (1e6 / tokens_mean)
+
+
+def usd_per_mtok_full(usd_per_gpu_hour_used: Array, gpus_per_replica: Array, seconds_per_token: Array) -> Array:
+    """Price of a million tokens on one replica that does nothing else [USD/Mtok]."""
+    return usd_per_gpu_hour_used * gpus_per_replica * seconds_per_token / 3600 * 1e6
+
+
+def usd_per_day(usd_per_hour: Array) -> Array:
+    """Bill of a day [USD/day]."""
+    return usd_per_hour * 24.0
+
+
+def usd_per_mtok_decode_full(
+    usd_per_gpu_hour_used: Array, gpus_per_replica: Array, decode_step_s: Array, decode_batch_quoted: Array
+) -> Array:
+    """Price of a million output tokens on one replica that only decodes the quoted batch [USD/Mtok]."""
+    return usd_per_mtok_full(usd_per_gpu_hour_used, gpus_per_replica, decode_step_s / decode_batch_quoted)

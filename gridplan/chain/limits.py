@@ -1,0 +1,110 @@
+"""Which limit sets the rate of a replica, how far the next one is, and what kind of number the rate is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridplan import formulas
+from gridplan.chain.codes import LIMITS, NULL, TIE, choices, code
+from gridplan.chain.graph import Array
+
+__all__ = [
+    "binding",
+    "is_slots",
+    "lambda_basis_code",
+    "limit_rates",
+    "slo_basis_code",
+]
+
+_LITTLE = choices("capacity_model").index("littles_law")
+
+
+def limit_rates(
+    capacity_model_code: Array,
+    concurrency_memory: Array,
+    concurrency_compute_raw: Array,
+    max_num_seqs_replica: Array,
+    concurrency_slo_raw: Array,
+    concurrency_slo_given_rate: Array,
+    concurrency_slo_which: Array,
+    latency_given_s: Array,
+    tpot_share: Array,
+    request_work_s: Array,
+    prefill_work_s: Array,
+    output_tokens_mean: Array,
+    step_weights_read_s: Array,
+    e2e_slo_s: Array,
+    lambda_instance: Array,
+    capacity_source_code: Array,
+) -> Array:
+    """Rates at which each of `LIMITS` would bind alone [req/s], limit axis first; NaN where a limit is absent.
+
+    Ceilings are compared unfloored except the memory ceiling, so that rounding never decides what binds.
+    """
+    stated = (capacity_model_code == _LITTLE) & ~np.isnan(latency_given_s)
+
+    def at(cap: Array) -> Array:
+        finite = np.where(np.isinf(cap), np.nan, cap)
+        predicted = formulas.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
+        return np.where(stated, finite / latency_given_s, predicted)
+
+    # Replica-seconds have their own TPOT law; only a batch from a measured throughput is a cap there too.
+    batch = at(np.where(capacity_model_code == _LITTLE, concurrency_slo_raw, concurrency_slo_given_rate))
+    is_e2e = concurrency_slo_which == LIMITS.index("e2e")
+    tpot_alone = formulas.rate_at_tpot(tpot_share, request_work_s)
+    e2e_alone = formulas.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s)
+    tpot = np.fmin(np.where(stated, np.nan, tpot_alone), np.where(is_e2e, np.nan, batch))
+    e2e = np.fmin(np.where(stated, np.nan, e2e_alone), np.where(is_e2e, batch, np.nan))
+    measured = np.where(capacity_source_code == code("capacity_source", "analytical"), np.nan, lambda_instance)
+    analytical = ~np.isnan(measured)
+    rates = [at(concurrency_memory), at(concurrency_compute_raw), at(max_num_seqs_replica), tpot, e2e]
+    rows = [np.where(analytical, np.nan, rate) for rate in rates]
+    return np.stack(np.broadcast_arrays(*rows, measured))
+
+
+def binding(limit_rates: Array, lambda_instance: Array) -> tuple[Array, Array, Array, Array]:
+    """What binds: label code, bit mask of ties, code of the next limit, and how far away that is.
+
+    Codes index `LIMITS` with one more, `balanced`, for a tie of memory and compute.
+    """
+    known = np.where(np.isnan(limit_rates), np.inf, limit_rates)
+    lowest = known.min(axis=0)
+    ties = (known <= lowest * (1 + TIE)) & np.isfinite(known)
+    bits = (ties * (1 << np.arange(len(LIMITS))).reshape((-1,) + (1,) * (known.ndim - 1))).sum(axis=0)
+    first = np.argmax(ties, axis=0)
+    balanced = ties[LIMITS.index("memory")] & ties[LIMITS.index("compute")]
+    nothing = ~np.isfinite(lowest) | np.isnan(lambda_instance)
+    which = np.where(nothing, NULL, np.where(balanced, len(LIMITS), first))
+    beyond = np.where(ties, np.inf, known)
+    following = beyond.min(axis=0)
+    no_next = nothing | ~np.isfinite(following)
+    after = np.where(no_next, NULL, np.argmin(beyond, axis=0))
+    margin = np.where(no_next, np.nan, following / np.where(no_next, 1.0, lowest) - 1)
+    return which, np.where(nothing, NULL, bits), after, margin
+
+
+def lambda_basis_code(
+    lambda_instance: Array,
+    capacity_model_code: Array,
+    capacity_source_code: Array,
+    decode_tokens_per_s: Array,
+    any_slo: Array,
+) -> Array:
+    """What the rate of the cell is, as a position among the labels of `lambda_basis`."""
+    label = {name: code("lambda_basis", name) for name in choices("lambda_basis")}
+    of_little = np.where(np.isnan(decode_tokens_per_s), label["slots"], label["throughput_measured"])
+    of_sweep = np.where(any_slo == 1, label["percentile_measured"], label["throughput_measured"])
+    analytical = capacity_source_code == code("capacity_source", "analytical")
+    basis = np.select([capacity_model_code == _LITTLE, ~analytical], [of_little, of_sweep], label["mean_tpot"])
+    return np.where(np.isnan(lambda_instance), NULL, basis)
+
+
+def slo_basis_code(lambda_instance: Array, lambda_basis_code: Array, any_slo: Array) -> Array:
+    """What the limits were applied to: 0 mean, 1 percentile, null without a limit."""
+    percentile = lambda_basis_code == code("lambda_basis", "percentile_measured")
+    return np.where(np.isnan(lambda_instance) | (any_slo == 0), NULL, np.where(percentile, 1, 0))
+
+
+def is_slots(lambda_basis_code: Array) -> Array:
+    """1 where the rate counts slots and says nothing about limits, else 0."""
+    return np.where(lambda_basis_code == code("lambda_basis", "slots"), 1.0, 0.0)

@@ -1,0 +1,71 @@
+"""The command line: one file per command, each imported only when it is called.
+
+Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 a check that was asked for failed, 2 bad input, 3
+input/output, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+
+import click
+
+from gridplan.errors import GridplanError
+
+__all__ = ["main"]
+
+COMMANDS: Mapping[str, str] = {
+    "run": "Plan every combination of a grid and write the cube as Parquet.",
+    "estimate": "Print how large a grid is before running it.",
+    "explain": "Show the chain of one cell with its numbers.",
+    "validate": "Check a contract file and report every problem.",
+    "schema": "Print the JSON Schema of the contract file.",
+    "catalog": "List or show accelerators, models, instances, engines and formats.",
+}
+"""Commands in the order of `--help`; the text stands here so that help imports none of them."""
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands by name and loads the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"gridplan.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(package_name="gridplan", prog_name="gridplan")
+def cli() -> None:
+    """Plan LLM-serving capacity: what fits, what binds, how many replicas, GPUs and nodes, what latency, what it costs.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = cli.main(arguments, prog_name="gridplan", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except GridplanError as error:
+        click.echo("\n".join(f"error: {line}" for line in str(error).splitlines()), err=True)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing is wrong and nothing is left to say.
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,143 @@
+"""What a contract says, checked and frozen: the `Grid` that the engine turns into arrays.
+
+Nothing here computes. A `Grid` holds names, numbers and labels in base units (bytes, seconds, requests per second,
+tokens, USD), each with its class, source and date, in the order the file gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Axis", "By", "Change", "Given", "Grid", "Measured", "Place", "Scenario", "TrafficClass", "Workload"]
+
+Scalar = float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in the contract file; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """One value per label of `dimension`: `{by: model, llama-3.3-70b: 4, default: 1}`."""
+
+    dimension: str
+    values: Mapping[str, Scalar]
+    default: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that the contract states for one input, with its provenance."""
+
+    value: Scalar | By
+    cls: str
+    source: str
+    as_of: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a scenario does to one input: set it, multiply it or add to it; the provenance is empty unless stated."""
+
+    op: Literal["set", "multiply", "add"]
+    value: Scalar | By
+    place: Place | None = None
+    cls: str = ""
+    source: str = ""
+    as_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficClass:
+    """One class of requests: its share of arrivals and its lengths in tokens."""
+
+    name: str
+    weight: float
+    prompt_tokens: float
+    output_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One traffic description. Either `classes`, or `prompt_tokens` and `output_tokens` among `given`, or neither."""
+
+    name: str
+    classes: tuple[TrafficClass, ...]
+    given: Mapping[str, Given]
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A named set of changes; `classes` maps a class name to changes of weight, prompt_tokens, output_tokens."""
+
+    name: str
+    changes: Mapping[str, Change]
+    classes: Mapping[str, Mapping[str, Change]]
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension of the cube. `labels` are all text or all numbers (rounded to 12 significant digits)."""
+
+    name: str
+    labels: tuple[Scalar, ...]
+    place: Place | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """True when the labels are names, False when they are numbers."""
+        return bool(self.labels) and isinstance(self.labels[0], str)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a measured rate belongs to and how far it may be carried.
+
+    `measured_at` names the settings of the measurement where an axis leaves them open; `applies_to` names the settings
+    that need not match (`{"any"}` for all); `fallback` is `none` or `analytical`.
+    """
+
+    measured_at: Mapping[str, Scalar] = field(default_factory=dict)
+    applies_to: frozenset[str] = frozenset()
+    fallback: Literal["none", "analytical"] = "none"
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A checked contract.
+
+    `workloads` has one entry named "" when the file has a single `workload:` (or none). `scenarios` is empty when the
+    file has none, else starts with `nominal`. `given` holds every input of the slo, deployment, capacity and policy
+    sections; values of the workload section live in the workloads. `catalog` holds the contract's own entries as
+    `{"gpus": {id: {...}}, ...}`.
+    """
+
+    name: str
+    description: str
+    axes: tuple[Axis, ...]
+    given: Mapping[str, Given]
+    workloads: tuple[Workload, ...]
+    scenarios: tuple[Scenario, ...]
+    measured: Measured
+    catalog: Mapping[str, Mapping[str, Mapping[str, object]]]
+    priced_on: str
+    path: str
+    text: str
+    sha256: str
+
+    def axis(self, name: str) -> Axis | None:
+        """The axis of that name, or None."""
+        return next((axis for axis in self.axes if axis.name == name), None)

@@ -1,0 +1,76 @@
+"""The data dictionary: every axis, input and measure with unit, dtype, meaning, formula, source and class.
+
+One CSV file is the only place where a name gets its unit; attributes of a Dataset, metadata of a Parquet file,
+`dims/metric.parquet`, the JSON Schema and `explain` all read it from here.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from importlib import resources
+
+__all__ = ["Quantity", "dictionary", "inputs", "measures"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One row of the dictionary; all fields are text as written there.
+
+    `role` is axis, input or measure; `scope` says whose quantity it is (model, gpu, replica, service, ...); `bounds`
+    is a condition on x such as `0<x<=1`; `choices` lists the labels allowed, separated by `;`.
+    """
+
+    role: str
+    name: str
+    symbol: str
+    unit: str
+    dtype: str
+    scope: str
+    section: str
+    bounds: str
+    choices: str
+    default: str
+    null_where: str
+    cls: str
+    long_name: str
+    formula: str
+    source: str
+    meaning: str
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels allowed, in the order of the dictionary; empty where any label is."""
+        return tuple(self.choices.split(";")) if self.choices else ()
+
+    @property
+    def is_label(self) -> bool:
+        """True for text quantities."""
+        return self.dtype == "string"
+
+
+@lru_cache(maxsize=1)
+def dictionary() -> Mapping[str, Quantity]:
+    """All quantities by name, in the order of the file.
+
+    >>> dictionary()["arrival_rate"].unit
+    'req/s'
+    """
+    names = {item.name: ("class" if item.name == "cls" else item.name) for item in fields(Quantity)}
+    text = resources.files("gridplan").joinpath("dictionary.csv").read_text(encoding="utf-8")
+    rows = [Quantity(**{to: row[column] for to, column in names.items()}) for row in csv.DictReader(text.splitlines())]
+    return {row.name: row for row in rows}
+
+
+@lru_cache(maxsize=1)
+def measures() -> tuple[str, ...]:
+    """Names of all measures, in the order of the columns."""
+    return tuple(name for name, row in dictionary().items() if row.role == "measure")
+
+
+@lru_cache(maxsize=1)
+def inputs() -> tuple[str, ...]:
+    """Names of all inputs, axes among them."""
+    return tuple(name for name, row in dictionary().items() if row.role != "measure")

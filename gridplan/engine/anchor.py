@@ -1,0 +1,198 @@
+"""A measured rate belongs to the settings it was measured at; this module finds where they hold and the anchor
+elsewhere.
+
+In a cell whose settings equal those of the measurement the rate is used as it stands. In any other cell it is scaled
+by the ratio of the analytical rates here and at the measured setting, so one measurement carries over without a jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from gridplan import chain
+from gridplan.contract.grid import Given, Grid, Measured
+from gridplan.engine.bundle import Inputs
+from gridplan.engine.field import Field
+from gridplan.engine.resolve import Resolver
+
+__all__ = ["SETTINGS", "anchor_fields"]
+
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "gpu": ("gpu",),
+    "model": ("model",),
+    "engine": ("engine",),
+    "weight_dtype": ("weight_dtype",),
+    "kv_dtype": ("kv_dtype",),
+    "tensor_parallel": ("tensor_parallel",),
+    "pipeline_parallel": ("pipeline_parallel",),
+    "data_parallel": ("data_parallel",),
+    "classes": ("class_weight", "class_prompt_tokens", "class_output_tokens"),
+    "prefix_hit_ratio": ("prefix_hit_ratio",),
+    "scheduler": ("max_num_seqs", "max_num_batched_tokens"),
+    "slo": ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+}
+"""What a measurement belongs to: names under which `applies_to` widens it, and the inputs each compares."""
+
+_AXES_OF = {
+    "classes": ("prompt_tokens", "output_tokens", "context_tokens", "workload"),
+    "scheduler": ("max_num_seqs", "max_num_batched_tokens"),
+    "slo": ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+    "gpu": ("gpu", "instance"),
+}
+
+
+def _axes_of(setting: str) -> tuple[str, ...]:
+    return _AXES_OF.get(setting, SETTINGS[setting])
+
+
+def anchor_fields(
+    resolver: Resolver,
+    values: Mapping[str, Field],
+    labels: Mapping[str, Field],
+    build: Callable[[Grid], Inputs],
+) -> dict[str, Field]:
+    """`measured_here`, `lambda_anchor` and `fallback_analytical` for the chain."""
+    measured = resolver.grid.measured
+    fallback = resolver.space.constant(float(measured.fallback == "analytical"), np.float64)
+    nowhere = resolver.space.constant(0.0, np.float64)
+    unknown = resolver.space.constant(np.nan, np.float64)
+    fields = {"fallback_analytical": fallback, "measured_here": nowhere, "lambda_anchor": unknown}
+    if "measured" not in labels["capacity_model"].unique or resolver.problems:
+        return fields
+    given = values["lambda_instance_given"]
+    known = Field((~np.isnan(given.data)).astype(float), given.dims)
+    if "any" in measured.applies_to:
+        return {**fields, "measured_here": known}
+    here, anchored = _compare(resolver, values, labels, build, given)
+    own = _own_scenarios(resolver, given)
+    matches = np.maximum(here.data, own.data) * known.data
+    return {
+        **fields,
+        "measured_here": Field(matches, here.dims | own.dims | known.dims),
+        "lambda_anchor": anchored,
+    }
+
+
+def _own_scenarios(resolver: Resolver, given: Field) -> Field:
+    """1 in scenarios that state the rate themselves: such a value belongs to its scenario as it stands."""
+    scenarios = resolver.grid.scenarios
+    states = [("lambda_instance_given" in item.changes) for item in scenarios]
+    if not any(states):
+        return resolver.space.constant(0.0, np.float64)
+    return resolver.space.along("scenario", [float(state) for state in states], np.float64)
+
+
+def _compare(
+    resolver: Resolver,
+    values: Mapping[str, Field],
+    labels: Mapping[str, Field],
+    build: Callable[[Grid], Inputs],
+    given: Field,
+) -> tuple[Field, Field]:
+    """Where every setting equals that of the measurement, and the analytical rate there."""
+    grid = resolver.grid
+    settings = [name for name in SETTINGS if not _widened(name, grid.measured.applies_to)]
+    fixed = _settings_axes(resolver, settings, given)
+    if resolver.problems:
+        return resolver.space.constant(0.0, np.float64), resolver.space.constant(np.nan, np.float64)
+    # Labels along which the measured value itself varies belong to it; they stay dimensions of the anchor.
+    anchor = build(_anchor_grid(grid, fixed))
+    here = np.array(True)
+    dims: frozenset[str] = frozenset()
+    for setting in settings:
+        for name in SETTINGS[setting]:
+            mine = labels[name] if name in labels else values[name]
+            theirs = anchor.labels[name] if name in anchor.labels else anchor.values[name]
+            lifted = _lift(resolver, anchor, theirs)
+            mine, lifted = _same_classes(mine, lifted) if name.startswith("class_") else (mine, lifted)
+            same = _equal(mine.data, lifted.data)
+            here = here & (same.all(axis=-1) if name.startswith("class_") else same)
+            dims |= mine.dims | lifted.dims
+    rate = _analytical(anchor)
+    return Field(np.asarray(here, dtype=float).reshape(_at_least(here, resolver)), dims), _lift(resolver, anchor, rate)
+
+
+def _at_least(array: np.ndarray, resolver: Resolver) -> tuple[int, ...]:
+    rank = len(resolver.space.names)
+    return array.shape if array.ndim == rank else (1,) * (rank - array.ndim) + array.shape
+
+
+def _same_classes(mine: Field, theirs: Field) -> tuple[Field, Field]:
+    """Class axes padded to one width; a class that a workload does not have has weight and lengths 0."""
+    width = max(mine.data.shape[-1], theirs.data.shape[-1])
+
+    def padded(item: Field) -> Field:
+        missing = width - item.data.shape[-1]
+        return Field(np.pad(item.data, [(0, 0)] * (item.data.ndim - 1) + [(0, missing)]), item.dims)
+
+    return padded(mine), padded(theirs)
+
+
+def _equal(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """Elementwise equality where two absent values are equal."""
+    if mine.dtype == object or theirs.dtype == object:
+        return np.asarray(mine == theirs, dtype=bool)
+    return np.asarray(np.isclose(mine, theirs, rtol=1e-12, atol=0.0, equal_nan=True))
+
+
+def _widened(setting: str, applies_to: frozenset[str]) -> bool:
+    return setting in applies_to or all(name in applies_to for name in SETTINGS[setting])
+
+
+def _settings_axes(resolver: Resolver, settings: list[str], given: Field) -> dict[str, float | str]:
+    """The label of every axis that is a setting at which the rate was measured; a problem for each one left open."""
+    stated = resolver.grid.measured.measured_at
+    fixed: dict[str, float | str] = {}
+    for setting in settings:
+        for name in _axes_of(setting):
+            if name in stated:
+                fixed[name] = stated[name]
+            elif name in resolver.space.labels and name not in given.dims:
+                labels = resolver.space.labels[name]
+                if len(labels) == 1:
+                    fixed[name] = labels[0]
+                elif name == "instance" and len(resolver.fields["gpu"].unique) == 1:
+                    continue
+                else:
+                    resolver.problem(
+                        f"{name} is an axis, and lambda_instance_given does not say at which one it was measured: "
+                        f"add measured_at: {{{name}: ...}} or applies_to: {{{setting}: any}}",
+                        name,
+                    )
+    return fixed
+
+
+def _anchor_grid(grid: Grid, fixed: Mapping[str, float | str]) -> Grid:
+    """The same contract at the measured setting: nominal, setting axes fixed, planned by replica-seconds."""
+    axes = tuple(axis for axis in grid.axes if axis.name not in fixed and axis.name != "capacity_model")
+    stated = {name: Given(value, "measurement", "measured_at") for name, value in fixed.items() if name != "workload"}
+    stated["capacity_model"] = Given("replica_seconds", "policy", "anchor of a measured rate")
+    workloads = grid.workloads
+    if "workload" in fixed:
+        workloads = tuple(replace(item, name="") for item in workloads if item.name == fixed["workload"])
+    workloads = tuple(
+        replace(item, given={k: v for k, v in item.given.items() if k not in stated}) for item in workloads
+    )
+    given = {**{k: v for k, v in grid.given.items() if k not in stated}, **stated}
+    return replace(grid, axes=axes, given=given, workloads=workloads, scenarios=(), measured=Measured())
+
+
+def _analytical(anchor: Inputs) -> Field:
+    steps = chain.needed(chain.STEPS, ["lambda_analytical"])
+    values = chain.evaluate(steps, {name: item.data for name, item in anchor.values.items()})
+    return Field(values["lambda_analytical"], chain.propagate(steps, anchor.dims)["lambda_analytical"])
+
+
+def _lift(resolver: Resolver, anchor: Inputs, item: Field) -> Field:
+    """A field of the anchor's space as one of the cube's, by the names of its dimensions."""
+    extra = item.data.ndim - len(anchor.space.names)
+    names = anchor.space.names
+    shape = [1] * len(resolver.space.names) + list(item.data.shape[item.data.ndim - extra :] if extra else ())
+    for axis, name in enumerate(names):
+        shape[resolver.space.names.index(name)] = item.data.shape[axis]
+    order = sorted(range(len(names)), key=lambda axis: resolver.space.names.index(names[axis]))
+    moved = item.data.transpose([*order, *range(len(names), item.data.ndim)])
+    return Field(moved.reshape(shape), item.dims)

@@ -1,0 +1,35 @@
+"""Everything one cube is computed from, once it has been resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gridplan.catalog import Catalog
+from gridplan.contract.grid import Grid
+from gridplan.engine.field import Field, Space
+from gridplan.engine.resolve import OriginOf
+
+__all__ = ["Inputs"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything one cube is computed from.
+
+    `values` are the arrays the chain reads; `labels` the text fields (gpu, model, ...); `categories` the label tables
+    of text that only passes through (price); `warnings` what a reader of the cube must know.
+    """
+
+    grid: Grid
+    catalog: Catalog
+    space: Space
+    values: Mapping[str, Field]
+    labels: Mapping[str, Field]
+    origins: Mapping[str, OriginOf]
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def dims(self) -> dict[str, frozenset[str]]:
+        """Dimensions of every value."""
+        return {name: item.dims for name, item in self.values.items()}

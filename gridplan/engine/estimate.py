@@ -1,0 +1,63 @@
+"""Size and time of a run, extrapolated from a part that is really computed and written."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridplan.contract.grid import Grid
+from gridplan.engine.blocks import BlockEvaluator
+from gridplan.engine.columns import plan_columns
+from gridplan.engine.inputs import build_inputs
+from gridplan.engine.run import DEFAULT_MAX_CELLS
+from gridplan.engine.size import axis_sizes
+from gridplan.store.blocks import Part
+from gridplan.store.layout import ROWS_PER_PART, WIDTH
+from gridplan.store.parquet import WriteOptions, write_part
+
+__all__ = ["estimate"]
+
+SAMPLE_ROWS = 100_000
+"""Rows of the sample (policy): enough for a fraction of a second of work."""
+
+BASE_BYTES = 130 * 2**20
+"""Memory of the process with its libraries loaded (measurement, 2026-11, Python 3.11 on Linux)."""
+
+
+def estimate(grid: Grid) -> dict[str, Any]:
+    """Cells, rows, memory [bytes], file size [bytes] and seconds of a run on one core.
+
+    The middle part of the cube is computed and written to a temporary folder; size and time are scaled to all rows.
+    """
+    inputs = build_inputs(grid)
+    plan = plan_columns(inputs)
+    layout = plan.layout
+    parts = layout.parts(min(SAMPLE_ROWS, layout.cells))
+    sample = parts[len(parts) // 2]
+    part = Part(0, sample.start, sample.stop)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        receipt = write_part(Path(folder), layout, part, BlockEvaluator(inputs, plan), WriteOptions())
+        seconds = time.perf_counter() - began
+    scale = layout.cells / part.rows
+    sizes = dict(zip(layout.dims, layout.shape, strict=True))
+    cube = sum(WIDTH["float64"] * float(np.prod([sizes[name] for name in column.dims])) for column in layout.given)
+    row = sum(WIDTH[column.dtype] for column in layout.columns)
+    return {
+        "cells": layout.cells,
+        "axes": axis_sizes(grid),
+        "rows": layout.cells,
+        "columns": len(layout.columns),
+        "parts": len(layout.parts(ROWS_PER_PART)),
+        "memory_bytes": BASE_BYTES + int(row * min(layout.cells, layout.row_group_rows) * 2),
+        "cube_bytes": int(cube),
+        "file_bytes": int(receipt.bytes * scale),
+        "seconds": seconds * scale,
+        "sample_rows": part.rows,
+        "max_cells": DEFAULT_MAX_CELLS,
+        "within_cap": layout.cells <= DEFAULT_MAX_CELLS,
+    }

@@ -1,0 +1,128 @@
+"""From a contract to the arrays that the chain reads: every input on its own dimensions, with its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gridplan.catalog import Catalog, load_catalog
+from gridplan.contract.grid import Grid
+from gridplan.dictionary import dictionary
+from gridplan.engine.anchor import anchor_fields
+from gridplan.engine.bundle import Inputs
+from gridplan.engine.engine_defaults import engine_values
+from gridplan.engine.field import Field, combine, lookup
+from gridplan.engine.hardware import gpu_values, legality, model_values, parallelism
+from gridplan.engine.labels import Labels
+from gridplan.engine.needs import check_bounds, check_needs, incomplete
+from gridplan.engine.price import price_labels, price_values, priced_shape
+from gridplan.engine.resolve import Resolver, unknown_labels
+from gridplan.engine.traffic import resolve_classes
+from gridplan.errors import ContractError
+
+__all__ = ["Inputs", "build_inputs", "catalog_of"]
+
+_CODES = {
+    "resident_context": "resident_context_code",
+    "step_context": "step_context_code",
+    "failure_domain": "failure_domain_code",
+    "lost_domain": "lost_domain_code",
+    "compute_ceiling_model": "compute_ceiling_code",
+    "flop_params": "flop_params_code",
+    "e2e_latency_basis": "e2e_latency_basis_code",
+    "capacity_model": "capacity_model_code",
+}
+"""Label inputs that choose between formulas, and the code arrays the chain reads instead."""
+
+_PLAIN = (
+    *("prefix_hit_ratio", "arrival_rate", "peak_to_average", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s", "rho_target"),
+    *("redundancy", "zones", "lost_units", "nodes_given", "hours_per_month", "kv_efficiency", "kv_pool_bytes_given"),
+    *("kv_pool_tokens_given", "kv_bytes_per_token_given", "kv_bytes_per_sequence_given", "decode_tokens_per_s"),
+    *("step_weights_s", "step_per_context_token_s", "prefill_per_token_s", "step_per_sequence_s", "e2e_latency_s"),
+    *("lambda_instance_given", "decode_batch", "decode_context_tokens", "decode_tokens_at_concurrency"),
+)
+"""Numeric inputs that no catalog provides; defaults are those of the dictionary."""
+
+_STATIC = {"step_per_sequence_s": 0.0}
+
+
+def catalog_of(grid: Grid) -> Catalog:
+    """The shipped catalog with the contract's own entries."""
+    return load_catalog().with_entries(grid.catalog)
+
+
+def build_inputs(grid: Grid) -> Inputs:
+    """All inputs of a grid as fields.
+
+    Raises
+    ------
+    ContractError
+        With every problem found: unknown labels, missing inputs and what they are needed for, values out of bounds
+        after a scenario's change, context that leaves no prompt, models that cannot be planned.
+    """
+    catalog = catalog_of(grid)
+    resolver = Resolver(grid)
+    unknown_labels(resolver, catalog)
+    _stop(resolver)
+    named = Labels(resolver, catalog)
+    labels = named.fields()
+    values = parallelism(named)
+    values.update(model_values(named))
+    values.update(gpu_values(named))
+    values.update(engine_values(named, values))
+    values.update(legality(named, values))
+    shape = priced_shape(named, values)
+    values.update(price_values(named, shape))
+    values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
+    values.update(_codes(resolver))
+    values.update(resolve_classes(resolver))
+    limits = (values["ttft_slo_s"], values["tpot_slo_s"], values["e2e_slo_s"])
+    values["any_slo"] = combine(lambda a, b, c: (~(np.isnan(a) & np.isnan(b) & np.isnan(c))).astype(float), *limits)
+    values["catalog_complete"] = incomplete(values, labels)
+    labels["gpu_memory_source"] = named.memory_source()
+    labels.update(price_labels(named, shape))
+    check_bounds(resolver, values)
+    check_needs(resolver, values, labels)
+    _stop(resolver)
+    values.update(anchor_fields(resolver, values, labels, build_inputs))
+    _stop(resolver)
+    return Inputs(grid, catalog, resolver.space, values, labels, resolver.origins, _warnings(resolver, values))
+
+
+def _stop(resolver: Resolver) -> None:
+    if resolver.problems:
+        raise ContractError(sorted(set(resolver.problems), key=lambda p: (p.line or 0, p.column or 0, p.key or "")))
+
+
+def _default(resolver: Resolver, name: str) -> Field | None:
+    """The dictionary's default of a numeric input, where it is a number."""
+    value = _STATIC.get(name)
+    if value is None:
+        try:
+            value = float(dictionary()[name].default)
+        except ValueError:
+            return None
+    return resolver.space.constant(value, np.float64)
+
+
+def _codes(resolver: Resolver) -> dict[str, Field]:
+    values = {}
+    for name, output in _CODES.items():
+        known = dictionary()[name].labels
+        default = resolver.space.constant(dictionary()[name].default, object)
+        labels = resolver.resolve(name, default)
+        values[output] = lookup(known.index, labels, dtype=np.int64)
+    return values
+
+
+def _warnings(resolver: Resolver, values: Mapping[str, Field]) -> tuple[str, ...]:
+    warnings = list(dict.fromkeys(resolver.warnings))
+    if resolver.is_given("decode_tokens_per_s") and not resolver.is_given("decode_tokens_at_concurrency"):
+        warnings.append(
+            "decode_tokens_per_s has no decode_tokens_at_concurrency: a throughput measured at "
+            "another batch than planned does not hold"
+        )
+    if (values["gpu_memory_utilization"].data >= 0.99).any():
+        warnings.append("gpu_memory_utilization of 0.99 and more leaves the driver no memory: engines fail to start")
+    return tuple(warnings)

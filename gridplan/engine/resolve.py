@@ -1,0 +1,213 @@
+"""What the contract says about one input, as a field: axis, stated value, value per label, then scenario changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridplan.catalog import Catalog
+from gridplan.contract.grid import By, Change, Given, Grid, Place
+from gridplan.dictionary import dictionary
+from gridplan.engine.field import Field, Space, combine, lookup
+from gridplan.errors import GridplanError, Problem
+
+__all__ = ["Origin", "OriginOf", "Resolver", "space_of", "unknown_labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the value of an input comes from: its class, source, date, and what provided it."""
+
+    cls: str
+    source: str
+    as_of: str = ""
+    provider: str = "contract"
+
+
+OriginOf = Callable[[Mapping[str, int]], Origin]
+
+
+def space_of(grid: Grid) -> Space:
+    """Dimensions of the cube: scenario and workload outermost where there are several, then the axes as declared."""
+    labels: dict[str, tuple[str | float, ...]] = {}
+    if grid.scenarios:
+        labels["scenario"] = tuple(scenario.name for scenario in grid.scenarios)
+    if grid.workloads and grid.workloads[0].name:
+        labels["workload"] = tuple(workload.name for workload in grid.workloads)
+    labels.update({axis.name: axis.labels for axis in grid.axes})
+    return Space(labels)
+
+
+class Resolver:
+    """Turns names of inputs into fields; collects problems instead of raising at the first."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.space = space_of(grid)
+        self.problems: list[Problem] = []
+        self.warnings: list[str] = []
+        self.fields: dict[str, Field] = {}
+        self.origins: dict[str, OriginOf] = {}
+
+    def problem(self, message: str, name: str, place: Place | None = None) -> None:
+        """Note one thing that is wrong with input `name`."""
+        place = place or self._place(name)
+        if place is None:
+            self.problems.append(Problem(message, file=self.grid.path, key=name))
+        else:
+            self.problems.append(Problem(message, place.file, place.line, place.column, place.key))
+
+    def _place(self, name: str) -> Place | None:
+        axis = self.grid.axis(name)
+        if axis is not None:
+            return axis.place
+        given = self.grid.given.get(name) or next(
+            (workload.given[name] for workload in self.grid.workloads if name in workload.given), None
+        )
+        return given.place if given is not None else None
+
+    def is_given(self, name: str) -> bool:
+        """Whether the contract speaks of `name`: as an axis, a value, or in a scenario that sets it."""
+        return (
+            self.grid.axis(name) is not None
+            or name in self.grid.given
+            or any(name in workload.given for workload in self.grid.workloads)
+            or any(name in scenario.changes for scenario in self.grid.scenarios)
+        )
+
+    def dtype(self, name: str) -> Any:
+        """Array type of input `name`."""
+        return object if dictionary()[name].is_label else np.float64
+
+    def missing(self, name: str) -> Any:
+        """How "not given" looks for input `name`."""
+        return None if dictionary()[name].is_label else np.nan
+
+    def resolve(self, name: str, default: Field | None = None, origin: OriginOf | None = None) -> Field:
+        """The field of input `name`: what the contract says, `default` where it says nothing, then scenario changes."""
+        if name in self.fields:
+            return self.fields[name]
+        base, base_origin = self._base(name)
+        if base is None:
+            base = default if default is not None else self.space.constant(self.missing(name), self.dtype(name))
+            base_origin = origin
+        elif default is not None:
+            fallback = default.data
+            empty = _absent(base.data)
+            if empty.any():
+                base = Field(np.where(empty, fallback, base.data), base.dims | default.dims)
+        self.fields[name] = self._scenarios(name, base)
+        self.origins[name] = self._origin_of(name, base_origin)
+        return self.fields[name]
+
+    def _base(self, name: str) -> tuple[Field | None, OriginOf | None]:
+        axis = self.grid.axis(name)
+        dtype = self.dtype(name)
+        if axis is not None:
+            cls = dictionary()[name].cls
+            return self.space.along(name, axis.labels, dtype), lambda _: Origin(cls, "axis of the contract")
+        if name in self.grid.given:
+            given = self.grid.given[name]
+            return self._value(name, given.value, given.place), lambda _: _origin(given)
+        stated = [workload.given.get(name) for workload in self.grid.workloads]
+        if not any(stated):
+            return None, None
+        parts = [
+            self._value(name, given.value, given.place)
+            if given is not None
+            else self.space.constant(self.missing(name), dtype)
+            for given in stated
+        ]
+        if "workload" not in self.space.labels:
+            return parts[0], lambda _: _origin(stated[0])
+
+        def origin(index: Mapping[str, int]) -> Origin:
+            return _origin(stated[index["workload"]])
+
+        return self.space.stack("workload", parts), origin
+
+    def _value(self, name: str, value: float | str | By, place: Place | None) -> Field:
+        """A stated value as a field; one value per label follows the field of its dimension."""
+        if not isinstance(value, By):
+            return self.space.constant(value, self.dtype(name))
+        if value.dimension == "workload":
+            labels: Field = self.space.along("workload", self.space.labels.get("workload", ("",)), object)
+        else:
+            labels = self.fields.get(value.dimension) or self.resolve(value.dimension)
+        table, rest = value.values, value.default
+        absent = [label for label in labels.unique if label not in table]
+        if absent and rest is None and name != "lambda_instance_given":
+            named = ", ".join(str(label) for label in absent)
+            self.problem(f"no value for {value.dimension} {named}; add it or a default", name, place)
+        unused = [label for label in table if label not in labels.unique]
+        if unused:
+            self.warnings.append(f"{name} by {value.dimension}: {', '.join(unused)} not in this grid")
+        return lookup(lambda label: table.get(label, rest), labels, dtype=self.dtype(name))
+
+    def _scenarios(self, name: str, base: Field) -> Field:
+        """Changes of every scenario applied to `base`, side by side along `scenario`."""
+        changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
+        if not any(changes):
+            return base
+        return self.space.stack("scenario", [self._changed(name, base, change) for change in changes])
+
+    def _changed(self, name: str, base: Field, change: Change | None) -> Field:
+        if change is None:
+            return base
+        value = self._value(name, change.value, change.place)
+        if change.op == "set":
+            return value
+        if bool(np.isnan(base.data).all()):
+            self.problem(f"a scenario wants to {change.op} {name}, which has no value", name, change.place)
+        operation = np.multiply if change.op == "multiply" else np.add
+        return combine(operation, base, value)
+
+    def _origin_of(self, name: str, base: OriginOf | None) -> OriginOf:
+        def origin(index: Mapping[str, int]) -> Origin:
+            found = base(index) if base is not None else Origin(dictionary()[name].cls, "default", provider="default")
+            if self.grid.scenarios and (change := self.grid.scenarios[index["scenario"]].changes.get(name)):
+                scenario = self.grid.scenarios[index["scenario"]].name
+                if change.op == "set":
+                    return Origin("assumption", f"scenario {scenario}")
+                return Origin(found.cls, f"{found.source}; scenario {scenario}", found.as_of, found.provider)
+            return found
+
+        return origin
+
+
+def _absent(data: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a value is not given: None among labels, NaN among numbers."""
+    if data.dtype == object:
+        return np.asarray([value is None for value in data.ravel()]).reshape(data.shape)
+    return np.asarray(np.isnan(data))
+
+
+def _origin(given: Given | None) -> Origin:
+    if given is None:
+        return Origin("", "not given", provider="none")
+    return Origin(given.cls, given.source or "contract", given.as_of)
+
+
+def unknown_labels(resolver: Resolver, catalog: Catalog) -> None:
+    """Note every label of the contract that the catalog does not have."""
+    finders: dict[str, Callable[[str], Any]] = {
+        "gpu": catalog.gpu,
+        "model": catalog.model,
+        "instance": catalog.instance,
+        "engine": catalog.engine,
+        "weight_dtype": lambda d: catalog.dtype("weight", d),
+        "kv_dtype": lambda d: catalog.dtype("kv", d),
+    }
+    for name, find in finders.items():
+        if not resolver.is_given(name):
+            continue
+        for label in resolver.resolve(name).unique:
+            try:
+                if label is not None:
+                    find(label)
+            except GridplanError as error:
+                resolver.problem(str(error), name)

@@ -1,0 +1,120 @@
+"""What a run says at the end, gathered block by block: feasible share, what binds how often, the cheapest per model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridplan.chain.graph import Array
+from gridplan.store.blocks import Block
+from gridplan.store.layout import Layout
+
+__all__ = ["Best", "Summary"]
+
+PRICE = "usd_per_mtok_output"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The cheapest feasible cell of one model: its row in declared order, its price and its labels."""
+
+    row: int
+    price: float
+    labels: Mapping[str, str | float]
+
+
+class Summary:
+    """Counts over all blocks of a cube; the order of the blocks does not matter."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.cells = 0
+        self.feasible = 0
+        self.binding: dict[str, int] = {}
+        self.reasons: dict[str, int] = {}
+        self.cheapest: dict[str, Best] = {}
+        self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
+
+    def merge(self, other: Summary) -> None:
+        """Add what another summary of the same cube counted."""
+        self.cells += other.cells
+        self.feasible += other.feasible
+        for mine, theirs in ((self.binding, other.binding), (self.reasons, other.reasons)):
+            for label, count in theirs.items():
+                mine[label] = mine.get(label, 0) + count
+        for model, best in other.cheapest.items():
+            self._offer(model, best)
+
+    def add(self, block: Block, arrays: Mapping[str, Array]) -> None:
+        """Count one block."""
+        self.cells += block.rows
+        for name, into in (("binding_constraint", self.binding), ("infeasible_reason", self.reasons)):
+            if name in arrays:
+                self._count(name, arrays[name], block, into)
+        if "status" in arrays:
+            status = arrays["status"]
+            self.feasible += int(np.count_nonzero(status == 0)) * (block.rows // status.size)
+        if PRICE in arrays:
+            self._cheapest(block, arrays)
+
+    def _count(self, name: str, codes: Array, block: Block, into: dict[str, int]) -> None:
+        labels = self.layout.column(name).categories
+        repeat = block.rows // codes.size
+        counts = np.bincount(codes.ravel() + 1, minlength=len(labels) + 1)[1:]
+        for label, count in zip(labels, counts.tolist(), strict=True):
+            if count:
+                into[label] = into.get(label, 0) + count * repeat
+
+    def _cheapest(self, block: Block, arrays: Mapping[str, Array]) -> None:
+        price = arrays[PRICE]
+        if np.isnan(price).all():
+            return
+        models, codes = self._models(block, arrays)
+        shape = np.broadcast_shapes(price.shape, codes.shape)
+        price, codes = np.broadcast_to(price, shape), np.broadcast_to(codes, shape)
+        for code in np.unique(codes):
+            masked = np.where((codes == code) & ~np.isnan(price), price, np.inf)
+            place = np.unravel_index(int(np.argmin(masked)), shape)
+            if np.isfinite(masked[place]):
+                at = tuple(start + int(offset) for start, offset in zip(block.start, place, strict=True))
+                labels = {axis.name: axis.labels[position] for axis, position in zip(self.layout.axes, at, strict=True)}
+                row = int(np.dot(np.asarray(at, dtype=np.int64), self._strides)) if at else 0
+                self._offer(models[int(code)] if code >= 0 else "", Best(row, float(masked[place]), labels))
+
+    def _models(self, block: Block, arrays: Mapping[str, Array]) -> tuple[tuple[str, ...], Array]:
+        """Labels of the models and the code of each cell's model."""
+        if "model" in arrays:
+            return self.layout.column("model").categories, arrays["model"]
+        for position, axis in enumerate(self.layout.axes):
+            if axis.name == "model":
+                shape = [1] * len(self.layout.axes)
+                shape[position] = -1
+                codes = np.arange(block.start[position], block.stop[position]).reshape(shape)
+                return tuple(str(label) for label in axis.labels), codes
+        return ("",), np.zeros((1,) * len(self.layout.axes), dtype=np.int64)
+
+    def _model_order(self, model: str) -> int:
+        """Position of a model among the labels of the cube."""
+        names = {column.name: column.categories for column in self.layout.columns}.get("model", ())
+        return names.index(model) if model in names else -1
+
+    def _offer(self, model: str, best: Best) -> None:
+        known = self.cheapest.get(model)
+        if known is None or (best.price, best.row) < (known.price, known.row):
+            self.cheapest[model] = best
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, models in declared order."""
+        share = self.feasible / self.cells if self.cells else 0.0
+        order = sorted(self.cheapest.items(), key=lambda item: self._model_order(item[0]))
+        return {
+            "cells": self.cells,
+            "feasible": self.feasible,
+            "feasible_share": share,
+            "binding_constraint": dict(sorted(self.binding.items(), key=lambda item: (-item[1], item[0]))),
+            "infeasible_reason": dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))),
+            "cheapest": [{"model": model, PRICE: best.price, "labels": dict(best.labels)} for model, best in order],
+        }

@@ -1,0 +1,90 @@
+"""The small tables beside the facts: what each label of the cube means."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from gridplan.catalog import Catalog, Entry, as_dict
+from gridplan.engine.bundle import Inputs
+
+__all__ = ["catalog_hash", "dimension_tables"]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def dimension_tables(inputs: Inputs) -> dict[str, list[dict[str, object]]]:
+    """Rows of `dims/gpu.parquet` and its like: the entries whose labels occur in the cube, flat and typed."""
+    catalog = inputs.catalog
+    finders: dict[str, Callable[[str], Entry]] = {
+        "gpu": catalog.gpu,
+        "model": catalog.model,
+        "instance": catalog.instance,
+        "engine": catalog.engine,
+        "weight_dtype": lambda name: catalog.dtype("weight", name),
+        "kv_dtype": lambda name: catalog.dtype("kv", name),
+    }
+    tables: dict[str, list[dict[str, object]]] = {}
+    for name, find in finders.items():
+        labels = [label for label in inputs.labels[name].unique if label is not None]
+        if name == "instance":
+            labels += [
+                label
+                for label in inputs.labels["priced_by"].unique
+                if label is not None and label in catalog.instances and label not in labels
+            ]
+        if labels:
+            tables[name] = [
+                {name: label, f"{name}_rank": rank, **_flat(as_dict(find(label)))} for rank, label in enumerate(labels)
+            ]
+    if "workload" in inputs.space.labels:
+        tables["workload"] = _workloads(inputs)
+    return tables
+
+
+def _flat(entry: Mapping[str, object]) -> dict[str, object]:
+    """An entry in columns that every BI tool reads: nested values spread out, dates as dates."""
+    row: dict[str, object] = {}
+    for name, value in entry.items():
+        if isinstance(value, Mapping):
+            row.update({f"{name}_{key}": inner for key, inner in value.items()})
+        elif isinstance(value, str) and name.endswith("as_of") and _DATE.fullmatch(value):
+            row[name] = dt.date.fromisoformat(value)
+        elif name.endswith("as_of"):
+            row[name] = None
+        else:
+            row[name] = value
+    return row
+
+
+def _workloads(inputs: Inputs) -> list[dict[str, object]]:
+    """One row per class of every workload."""
+    return [
+        {
+            "workload": workload.name,
+            "workload_rank": rank,
+            "class": item.name,
+            "weight": item.weight,
+            "prompt_tokens": item.prompt_tokens,
+            "output_tokens": item.output_tokens,
+        }
+        for rank, workload in enumerate(inputs.grid.workloads)
+        for item in workload.classes
+    ] or [{"workload": workload.name, "workload_rank": rank} for rank, workload in enumerate(inputs.grid.workloads)]
+
+
+def catalog_hash(catalog: Catalog) -> str:
+    """SHA-256 of everything in a catalog, so that a cube says which values it was computed from."""
+    entries: list[Entry] = [
+        *catalog.gpus.values(),
+        *catalog.models.values(),
+        *catalog.instances.values(),
+        *catalog.engines,
+        *catalog.dtypes.values(),
+        *catalog.activation_families.values(),
+    ]
+    text = json.dumps([as_dict(entry) for entry in entries], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,129 @@
+"""An explanation of one cell: as data, and as a page of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+
+from gridplan.rounding import ceil_exact
+
+__all__ = ["Explanation", "InputLine", "Line"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One result: `formula` in names, `numbers` with values in place of names, `value` unrounded, `text` for people."""
+
+    section: str
+    name: str
+    symbol: str
+    long_name: str
+    formula: str
+    numbers: str
+    value: float
+    unit: str
+    text: str
+
+
+@dataclass(frozen=True)
+class InputLine:
+    """One input of the cell and where it came from."""
+
+    name: str
+    value: float | str
+    text: str
+    cls: str
+    source: str
+    as_of: str
+    provider: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data under the names a person writes."""
+        names = {"cls": "class", "provider": "from"}
+        return {names.get(name, name): value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` found; `str()` is the page, `to_dict()` the same as data."""
+
+    grid: str
+    labels: Mapping[str, str | float]
+    status: str
+    reason: str | None
+    facts: Mapping[str, str | float | None]
+    inputs: tuple[InputLine, ...]
+    lines: tuple[Line, ...]
+    verdict: str
+    warnings: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {
+            "grid": self.grid,
+            "labels": dict(self.labels),
+            "status": self.status,
+            "infeasible_reason": self.reason,
+            "verdict": self.verdict,
+            "labels_of_the_cell": dict(self.facts),
+            "values": {line.name: line.value for line in self.lines},
+            "chain": [asdict(line) for line in self.lines],
+            "inputs": [item.to_dict() for item in self.inputs],
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        return _page(self)
+
+
+def _page(explanation: Explanation) -> str:
+    """The chain top to bottom: labels, verdict, one block per section, then the inputs with their provenance."""
+    at = ", ".join(f"{name}={label}" for name, label in explanation.labels.items())
+    rows = [f"{explanation.grid}{' at ' + at if at else ''}", f"status    {explanation.status}: {explanation.verdict}"]
+    facts = explanation.facts
+    for name in (
+        "capacity_source",
+        "lambda_basis",
+        "slo_basis",
+        "gpu_memory_source",
+        "priced_by",
+        "price_as_of",
+        "price_kind",
+    ):
+        if facts.get(name):
+            rows.append(f"{name:<17} {facts[name]}")
+    rows += [f"warning   {text}" for text in explanation.warnings]
+    for section, lines in groupby(explanation.lines, key=lambda line: line.section):
+        rows += ["", section]
+        for line in lines:
+            rows += _rows(line)
+    rows += ["", "inputs (class, source, date)"]
+    for item in explanation.inputs:
+        parts = (item.cls, item.provider, _short(item.source), item.as_of)
+        origin = ", ".join(dict.fromkeys(part for part in parts if part))
+        rows.append(f"  {item.name:<28} {item.text:<18} {origin}")
+    return "\n".join(rows)
+
+
+def _rows(line: Line) -> list[str]:
+    """A result in one line, its formula and its numbers below."""
+    symbol = f" ({line.symbol})" if line.symbol else ""
+    shown = f"{line.text}{_rounded_up(line)}"
+    rows = [f"  {line.name}{symbol} = {shown}"]
+    if line.formula:
+        rows.append(f"      {line.formula}")
+        if line.numbers != line.formula:
+            rows.append(f"    = {line.numbers}")
+    return rows
+
+
+def _short(source: str) -> str:
+    """The first reference of a long source; the JSON form has all of it."""
+    first = source.split(";")[0].strip()
+    return first if first == source else f"{first}; ..."
+
+
+def _rounded_up(line: Line) -> str:
+    """Fractional replicas show what they round to."""
+    return f" → {ceil_exact(line.value):,.0f}" if line.name == "replicas_fractional" else ""

@@ -1,0 +1,61 @@
+"""Which measures an explanation shows, in the order in which a capacity review reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["SECTIONS"]
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "workload": (
+        "prompt_tokens_mean",
+        "output_tokens_mean",
+        "context_tokens_mean",
+        "context_tokens_max",
+        "resident_tokens",
+        "step_context_tokens",
+    ),
+    "memory of one GPU": (
+        *(
+            "weights_bytes_per_gpu",
+            "usable_memory_bytes_per_gpu",
+            "kv_pool_bytes_per_gpu",
+            "memory_shortfall_bytes_per_gpu",
+        ),
+        *("kv_bytes_per_token", "kv_bytes_per_token_per_gpu", "kv_bytes_per_sequence_per_gpu", "kv_pool_tokens"),
+        *("concurrency_memory", "concurrency_memory_worst"),
+    ),
+    "times of a step": (
+        *(
+            "step_weights_read_s",
+            "kv_read_per_context_token_s",
+            "kv_read_per_sequence_s",
+            "prefill_compute_per_token_s",
+        ),
+        *("prefill_longest_s", "request_work_s", "decode_bytes", "decode_step_s"),
+    ),
+    "one replica": (
+        *("concurrency_compute", "concurrency_slo", "concurrency", "tpot_share", "lambda_analytical", "anchor_ratio"),
+        *("lambda_instance", "lambda_safe"),
+    ),
+    "fleet": (
+        *("prefill_demand", "decode_demand", "in_flight", "replicas_fractional", "replicas_active", "replicas", "gpus"),
+        *("nodes", "gpus_deployed", "gpus_stranded", "replicas_deployed", "arrival_rate_safe_deployed"),
+        *("utilization_peak", "utilization_deployed", "utilization_deployed_safe", "arrival_rate_safe_after_loss"),
+        *("headroom_kept_after_loss", "slo_held_after_loss", "arrival_rate_next_step"),
+    ),
+    "the planned point": ("output_tokens_per_s_replica", "busy", "tpot_s", "batch_mean", "burst_to_slo"),
+    "cost": (
+        *(
+            "usd_per_gpu_hour_used",
+            "usd_per_hour",
+            "usd_per_day",
+            "usd_per_month",
+            "requests_per_month",
+            "output_tokens_per_month",
+        ),
+        *("usd_per_mtok_output", "usd_per_mtok_input", "usd_per_mtok_total", "usd_per_request"),
+        *("usd_per_mtok_prefill_full", "usd_per_mtok_decode_full"),
+    ),
+}
+"""Measures in the order in which a capacity review reads them; a measure that is null in the cell is left out."""

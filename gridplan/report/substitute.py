@@ -1,0 +1,141 @@
+"""Formulas of the dictionary with numbers in place of names, and which formula a cell really used."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from gridplan.dictionary import dictionary
+from gridplan.quantities import format_quantity
+
+__all__ = ["formula_used", "names_in", "quantity_text", "substituted"]
+
+_NAME = re.compile(r"\b[a-z][a-z0-9_]*\b")
+_UNITS = {"weight_bits": "bits", "kv_bits": "bits", "kv_layers": "layers", "kv_heads": "heads", "head_dim": "1"}
+_THREE_DIGITS = {"tpot_s", "tpot_share", "batch_mean", "busy", "burst_to_slo"}
+_TWO_DECIMALS = {"replicas", "replica-s/s"}
+
+_GIVEN: Mapping[str, str] = {
+    "kv_pool_tokens": "kv_pool_tokens_given",
+    "kv_pool_bytes_per_gpu": "kv_pool_bytes_given",
+    "kv_bytes_per_token": "kv_bytes_per_token_given",
+    "kv_bytes_per_sequence": "kv_bytes_per_sequence_given",
+    "step_weights_read_s": "step_weights_s",
+    "kv_read_per_context_token_s": "step_per_context_token_s",
+    "prefill_compute_per_token_s": "prefill_per_token_s",
+    "nodes": "nodes_given",
+}
+"""Inputs that replace a computed measure where they are given."""
+
+
+def names_in(formula: str) -> list[str]:
+    """Names of quantities in a formula, in order of appearance.
+
+    >>> names_in("rho_target * lambda_instance")
+    ['rho_target', 'lambda_instance']
+    """
+    internal = {"lambda_anchor", *_UNITS}
+    found = _NAME.findall(formula)
+    return list(dict.fromkeys(name for name in found if name in dictionary() or name in internal))
+
+
+def quantity_text(name: str, value: float | str | None) -> str:
+    """A value with its unit, as precise as a capacity review wants it.
+
+    >>> quantity_text("tpot_s", 0.0153645), quantity_text("prefill_demand", 14.2597)
+    ('15.4 ms', '14.26 replica-s/s')
+    """
+    row = dictionary().get(name)
+    unit = _UNITS.get(name, row.unit if row else "1")
+    if isinstance(value, str) or value is None:
+        return format_quantity(value, unit)
+    if row is not None and row.dtype == "bool":
+        return "-" if math.isnan(value) else ("yes" if value else "no")
+    if name in _THREE_DIGITS and math.isfinite(value):
+        scaled, shown = (value * 1e3, " ms") if unit == "s" and value < 1 else (value, " s" if unit == "s" else "")
+        return f"{_significant(scaled)}{shown or ('' if unit == '1' else ' ' + unit)}"
+    if unit in _TWO_DECIMALS and math.isfinite(value):
+        return f"{value:,.2f} {unit}"
+    return format_quantity(value, unit)
+
+
+def _significant(value: float, digits: int = 3) -> str:
+    """Decimal notation with three significant digits, trailing zeros kept: 0.8596 is 0.860."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def substituted(formula: str, known: Mapping[str, float]) -> str:
+    """The formula with every known name replaced by its value.
+
+    >>> substituted("rho_target * lambda_instance", {"rho_target": 0.7, "lambda_instance": 10.0})
+    '0.7 * 10 req/s'
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match[0]
+        return quantity_text(name, known[name]) if name in known and not math.isnan(known[name]) else name
+
+    return _NAME.sub(value, formula)
+
+
+def formula_used(name: str, known: Mapping[str, float], texts: Mapping[str, str | None]) -> str:
+    """The formula behind a measure in this cell: a given value, or the branch of the formula that applies."""
+    given = _GIVEN.get(name)
+    if given is not None and not math.isnan(known.get(given, math.nan)):
+        return f"{given}"
+    branch = _branches(known, texts).get(name)
+    return branch if branch is not None else dictionary()[name].formula
+
+
+def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> dict[str, str]:
+    """Formulas of measures whose dictionary entry lists several."""
+    attention, _, latent = dictionary()["kv_bytes_per_token"].formula.partition("; MLA: ")
+    rank, _, _ = dictionary()["kv_bytes_per_token_per_gpu"].formula.partition("; MLA")
+    is_mla = known.get("kv_is_mla") == 1
+    model, source = texts.get("capacity_model"), texts.get("capacity_source")
+    narrow, _, wide = dictionary()["nodes"].formula.partition("; wider replicas: ")
+    is_wide = known.get("gpus_per_replica", 1.0) > known.get("gpus_per_node", math.inf)
+    by_nodes = not math.isnan(known.get("nodes", math.nan)) and not math.isnan(known.get("usd_per_node_hour", math.nan))
+    branches = {
+        "kv_bytes_per_token": latent if is_mla else attention,
+        "kv_bytes_per_token_per_gpu": "kv_bytes_per_token" if is_mla else rank,
+        "nodes": wide if is_wide else narrow,
+        "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
+        "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
+        if not math.isnan(known.get("usd_per_node_hour", math.nan))
+        else "usd_per_gpu_hour",
+        "lambda_instance": _rate_formula(model, source, texts.get("binding_constraint"), known),
+        "replicas_active": "ceil(arrival_rate / lambda_safe)",
+        "replicas": "replicas_active + redundancy * (what one failure_domain takes)",
+    }
+    tokens_given = not math.isnan(known.get("kv_pool_tokens_given", math.nan))
+    if tokens_given:
+        branches["concurrency_memory"] = "floor(kv_efficiency * kv_pool_tokens / resident_tokens)"
+        branches["kv_pool_bytes_per_gpu"] = "kv_pool_tokens_given * kv_bytes_per_token_per_gpu"
+    if not math.isnan(known.get("decode_tokens_per_s", math.nan)):
+        branches["concurrency_slo"] = (
+            "floor(decode_tokens_per_s * gpus_per_replica / max(output_tokens_mean / e2e_slo_s, 1 / tpot_slo_s))"
+        )
+    if known.get("compute_ceiling_code") == 0:
+        branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
+    return branches
+
+
+def _rate_formula(model: str | None, source: str | None, binds: str | None, known: Mapping[str, float]) -> str:
+    if source == "measured":
+        return "lambda_instance_given"
+    if source == "scaled":
+        return "lambda_instance_given * lambda_analytical / lambda_anchor"
+    if model == "littles_law":
+        return "concurrency / e2e_latency_used_s"
+    caps = {"memory": "concurrency_memory", "compute": "concurrency_compute", "scheduler": "max_num_seqs"}
+    if binds in caps:
+        cap = caps[binds]
+        return f"{cap} / (output_tokens_mean * step_weights_read_s + {cap} * request_work_s)"
+    if binds == "tpot":
+        return "tpot_share / request_work_s"
+    return dictionary()["lambda_analytical"].formula

@@ -1,0 +1,43 @@
+"""One sentence about a cell: what binds and how far the next limit is, or why there is no plan and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gridplan.report.substitute import quantity_text
+
+__all__ = ["verdict"]
+
+
+def verdict(known: Mapping[str, float], texts: Mapping[str, str | None]) -> str:
+    """The sentence for a cell with these numbers and labels."""
+    if texts["status"] != "ok":
+        reason = str(texts["infeasible_reason"])
+        return f"{reason}{_missing(reason, known)}"
+    binds = str(texts["binding_ties"] or texts["binding_constraint"]).replace("+", " and ")
+    sentence = f"{binds} binds at {quantity_text('lambda_instance', known['lambda_instance'])} a replica"
+    if texts["binding_next"]:
+        sentence += f"; next is {texts['binding_next']}, {known['margin_to_next']:.1%} further"
+    return sentence
+
+
+def _missing(reason: str, known: Mapping[str, float]) -> str:
+    """By how much an infeasible cell misses; empty where a number is not known."""
+
+    def shown(name: str, value: float | None = None) -> str:
+        return quantity_text(name, known[name] if value is None else value)
+
+    prefill = known["prefill_compute_per_token_s"] * known["prompt_tokens_mean"] * (1 - known["prefix_hit_ratio"])
+    best = prefill + known["output_tokens_mean"] * known["step_weights_read_s"]
+    longest = shown("context_tokens_max")
+    sentences = {
+        "weights_exceed_memory": f"{shown('memory_shortfall_bytes_per_gpu')} a GPU are missing",
+        "sequence_exceeds_pool": f"the pool holds {shown('kv_pool_tokens')}, a sequence needs up to {longest}",
+        "tpot_unreachable": f"reading the weights takes {shown('step_weights_read_s')} and the KV of a sequence "
+        f"{shown('kv_read_per_sequence_s')}, against {shown('tpot_slo_s')}",
+        "ttft_unreachable": f"the longest prompt takes {shown('prefill_longest_s')}, against {shown('ttft_slo_s')}",
+        "e2e_unreachable": f"the best possible is {shown('e2e_slo_s', best)}, against {shown('e2e_slo_s')}",
+        "context_exceeds_model": f"{longest} against {shown('context_tokens_max', known['max_position_embeddings'])}",
+    }
+    text = sentences.get(reason, "-")
+    return "" if "- " in f"{text} " or text.endswith("-") else f": {text}"

@@ -1,0 +1,59 @@
+"""The Arrow schema of a cube's table: plain types that every BI tool reads, with units in the field metadata."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from gridplan.store.columns import Column, DType
+from gridplan.store.layout import Layout
+
+__all__ = ["ARROW_TYPES", "arrow_schema", "encoded_schema", "file_metadata", "is_own"]
+
+ARROW_TYPES: Mapping[DType, pa.DataType] = {
+    "string": pa.string(),
+    "float64": pa.float64(),
+    "int64": pa.int64(),
+    "bool": pa.bool_(),
+}
+"""The only types in a file (policy): unsigned, narrow, nested, decimal and time types each break some BI tool."""
+
+VERSION_KEY = "gridplan_version"
+GRID_KEY = "gridplan_grid"
+
+
+def arrow_schema(layout: Layout) -> pa.Schema:
+    """The schema that readers see: text is plain `string`, so files with different labels read as one data set.
+
+    Every field carries its unit, description, formula, source, class, scope and role as metadata.
+    """
+    return pa.schema([pa.field(c.name, ARROW_TYPES[c.dtype], metadata=_field_metadata(c)) for c in layout.columns])
+
+
+def _field_metadata(column: Column) -> dict[str, str]:
+    description = column.meta.get("long_name") or column.meta.get("meaning") or column.name
+    return {"description": description, "role": column.role, **column.meta}
+
+
+def encoded_schema(layout: Layout) -> pa.Schema:
+    """The schema that the writer is fed: as `arrow_schema`, text as int32 codes of a dictionary."""
+    codes = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema([pa.field(c.name, codes if c.dtype == "string" else ARROW_TYPES[c.dtype]) for c in layout.columns])
+
+
+def file_metadata(schema: pa.Schema, grid_name: str, package_version: str) -> dict[str, str]:
+    """Key-value metadata of a file: who wrote it, for which grid, and the Arrow schema that readers restore.
+
+    Left to itself the writer would store the schema it is fed, and readers would get dictionaries whose labels differ
+    between files; `ARROW:schema` is therefore written here, from the plain schema.
+    """
+    own = {GRID_KEY: grid_name, VERSION_KEY: package_version}
+    stored = base64.b64encode(schema.with_metadata(own).serialize().to_pybytes()).decode("ascii")
+    return {**own, "ARROW:schema": stored}
+
+
+def is_own(metadata: Mapping[bytes, bytes] | None) -> bool:
+    """True for the key-value metadata of a file that gridplan wrote."""
+    return metadata is not None and VERSION_KEY.encode() in metadata

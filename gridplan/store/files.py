@@ -1,0 +1,100 @@
+"""Files that are either whole or not there: temporary name, fsync, rename; and what a failing disk says."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridplan.errors import StoreError
+
+__all__ = ["FileRecord", "landing", "make_folder", "sha256_of", "store_errors", "sync_folder", "write_text"]
+
+MEANING = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EEXIST: "a file is in the way",
+    errno.ENOTDIR: "a file is in the way of a folder",
+    errno.EISDIR: "a folder is in the way of a file",
+    errno.EFBIG: "the file is too large for this file system",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EMFILE: "too many open files",
+}
+"""Plain words for what an operating system answers (fact, POSIX errno)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A finished file: its path inside the folder, rows, size and hash."""
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@contextlib.contextmanager
+def store_errors(action: str, path: Path) -> Iterator[None]:
+    """Turn what the operating system answers inside the block into one StoreError that names `action` and `path`."""
+    try:
+        yield
+    except OSError as error:
+        # Arrow raises plain OSError without errno for damaged files; its text then says what is wrong.
+        reason = MEANING.get(error.errno or 0) or error.strerror or str(error)
+        raise StoreError(f"cannot {action} {path}: {reason}") from error
+
+
+@contextlib.contextmanager
+def landing(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to; on success the file is forced to disk and renamed to `path`.
+
+    The temporary name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file. On any
+    failure, an interrupt included, the temporary file is removed and `path` is as it was.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        yield temporary
+        with temporary.open("r+b") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small UTF-8 file, whole or not at all. Raises StoreError."""
+    with store_errors("write", path), landing(path) as temporary:
+        temporary.write_bytes(text.encode())
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents; one that exists is fine. Raises StoreError."""
+    with store_errors("make the folder", path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def sync_folder(path: Path) -> None:
+    """Force the names in a folder to disk, so that a renamed file survives a power loss."""
+    if os.name == "nt":  # Windows opens no folders; its file systems journal renames themselves.
+        return
+    with store_errors("sync", path):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

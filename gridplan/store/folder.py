@@ -1,0 +1,122 @@
+"""The folder a cube is written to: what may be replaced, what is never touched, what a spreadsheet would cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gridplan.errors import StoreError
+from gridplan.store.arrow import is_own
+from gridplan.store.files import make_folder, store_errors
+from gridplan.store.manifest import FORMAT, MANIFEST
+
+__all__ = ["SPREADSHEET_ROWS", "prepare_folder", "spreadsheet_warning"]
+
+SPREADSHEET_ROWS = 1_048_576
+"""Rows of a worksheet, the header among them (fact: Microsoft, Excel specifications and limits)."""
+
+OWN_NAMES = {
+    "facts": re.compile(r"part-\d{5,}\.parquet|\.part-\d{5,}\.parquet\.tmp"),
+    "receipts": re.compile(r"part-\d{5,}\.json|\.part-\d{5,}\.json\.tmp"),
+    "dims": re.compile(r"[A-Za-z_]\w*\.parquet|\.[A-Za-z_]\w*\.parquet\.tmp"),
+}
+"""Names of the files that gridplan writes, by folder; temporary files are left by a killed run."""
+
+
+def prepare_folder(folder: str | Path, force: bool = False) -> Path:
+    """Make `folder` ready for a new cube and return it.
+
+    A folder that does not exist is made, an empty one taken. One that holds a cube, finished or not, is refused unless
+    `force`, which removes what gridplan wrote (`facts/`, `dims/`, `receipts/`, `manifest.json`, the manifest first) and
+    nothing else: a folder with any other file in it is refused either way.
+
+    Raises StoreError, also for a file in the way and a folder that cannot be written.
+    """
+    folder = Path(folder)
+    if folder.is_symlink() and not folder.exists():
+        raise StoreError(f"{folder} is a link to nothing")
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file; give a folder to write the cube to")
+    make_folder(folder)
+    with store_errors("read", folder):
+        foreign = sorted(str(path.relative_to(folder)) for path in _foreign(folder))
+        empty = next(folder.iterdir(), None) is None
+    if foreign:
+        shown = ", ".join(foreign[:5]) + (f" and {len(foreign) - 5} more" if len(foreign) > 5 else "")
+        raise StoreError(f"{folder} holds files that gridplan did not write ({shown}); give an empty or new folder")
+    if not empty and not force:
+        what = "a cube" if (folder / MANIFEST).exists() else "an unfinished run"
+        raise StoreError(f"{folder} already holds {what}; replace it with --force or give another folder")
+    with store_errors("write to", folder):
+        _remove(folder)
+        _probe(folder)
+    return folder
+
+
+def _foreign(folder: Path) -> Iterator[Path]:
+    """Everything in `folder` that gridplan did not write."""
+    for path in folder.iterdir():
+        if path.name in (MANIFEST, f".{MANIFEST}.tmp"):
+            if path.is_symlink() or not path.is_file() or (path.name == MANIFEST and not _is_manifest(path)):
+                yield path
+        elif path.name in OWN_NAMES and path.is_dir() and not path.is_symlink():
+            yield from (inside for inside in path.iterdir() if not _is_own_file(inside))
+        else:
+            yield path
+
+
+def _is_own_file(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file() or not OWN_NAMES[path.parent.name].fullmatch(path.name):
+        return False
+    receipt = path.parent.parent / "receipts" / f"{path.stem}.json"
+    if path.suffix != ".parquet" or (path.parent.name == "facts" and receipt.is_file()):
+        return True
+    # Other programs write such names too, so without a receipt the file itself must say that it is ours.
+    try:
+        return is_own(pq.read_metadata(path).metadata)
+    except (pa.ArrowInvalid, OSError):
+        return False
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        # A damaged manifest beside facts is ours; any other file of that name belongs to someone else.
+        return (path.parent / "facts").is_dir()
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def _remove(folder: Path) -> None:
+    # The manifest goes first: without it the rest no longer claims to be a cube.
+    (folder / MANIFEST).unlink(missing_ok=True)
+    (folder / f".{MANIFEST}.tmp").unlink(missing_ok=True)
+    for name in OWN_NAMES:
+        if (folder / name).is_dir():
+            for path in (folder / name).iterdir():
+                path.unlink()
+            (folder / name).rmdir()
+
+
+def _probe(folder: Path) -> None:
+    """Fail before the computation, not after it, when nothing can be written here."""
+    probe = folder / f".{MANIFEST}.tmp"
+    probe.touch()
+    probe.unlink()
+
+
+def spreadsheet_warning(rows: int) -> str | None:
+    """A sentence when a spreadsheet would cut a table of `rows` rows and a header, else None.
+
+    >>> spreadsheet_warning(1_048_575) is None, spreadsheet_warning(2_000_000)
+    (True, '2,000,000 rows: a spreadsheet shows the first 1,048,575 and cuts the rest; slice the cube or use SQL or BI')
+    """
+    shown = SPREADSHEET_ROWS - 1
+    if rows <= shown:
+        return None
+    return f"{rows:,} rows: a spreadsheet shows the first {shown:,} and cuts the rest; slice the cube or use SQL or BI"

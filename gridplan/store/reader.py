@@ -1,0 +1,131 @@
+"""Read columns of a stored cube back into arrays, each on its own dims, taking only the rows that hold them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gridplan.errors import StoreError
+from gridplan.store.blocks import Block, Part
+from gridplan.store.columns import Column
+from gridplan.store.files import store_errors
+from gridplan.store.layout import Layout
+
+__all__ = ["own_block", "read_columns", "read_rows", "reading", "stored_part"]
+
+
+def read_columns(folder: Path, layout: Layout, parts: Iterable[Part], columns: Iterable[Column]) -> dict[str, Any]:
+    """Arrays of the whole cube for `columns`, in the form a writer is given: size 1 where a column does not depend.
+
+    A column that does not depend on an axis is read at the first label of that axis only. Files are read one column of
+    one row group at a time, so what is held beside the result is at most a million values.
+
+    Raises StoreError for a file that is missing, damaged, or not the one that the layout describes.
+    """
+    columns = list(columns)
+    arrays = {column.name: _empty(layout, column) for column in columns}
+    for part in parts:
+        if not any(own_block(layout, column, part.block) for column in columns):
+            continue
+        with reading(folder / part.file), stored_part(folder, layout, part) as file:
+            for group, block in enumerate(layout.row_groups(part)):
+                for column in columns:
+                    _read_into(arrays[column.name], layout, column, file, group, block)
+    return arrays
+
+
+def _empty(layout: Layout, column: Column) -> npt.NDArray[Any]:
+    shape = [size if dim in column.dims else 1 for dim, size in zip(layout.dims, layout.shape, strict=True)]
+    return np.empty(shape, dtype=np.int32 if column.dtype == "string" else np.float64)
+
+
+def own_block(layout: Layout, column: Column, block: Block) -> Block | None:
+    """The cells of `block` where `column` is read: the first label of axes it does not depend on; None if not there."""
+    stop = list(block.stop)
+    for axis, dim in enumerate(layout.dims):
+        if dim not in column.dims:
+            if block.start[axis] > 0:
+                return None
+            stop[axis] = 1
+    return Block(block.start, tuple(stop))
+
+
+def _read_into(
+    target: npt.NDArray[Any], layout: Layout, column: Column, file: pq.ParquetFile, group: int, block: Block
+) -> None:
+    own = own_block(layout, column, block)
+    if own is None:
+        return
+    cells = own.relative_to(block)
+    rows = np.arange(block.rows).reshape(block.shape)[cells.slices] if own != block else None
+    needed = block.rows if rows is None else int(rows.max()) + 1
+    values = read_rows(file, column, group, needed)
+    target[own.slices] = values.reshape(own.shape) if rows is None else values[rows]
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what the system or the Parquet reader says about a damaged file into one StoreError."""
+    with store_errors("read", path):
+        try:
+            yield
+        except pa.ArrowException as error:
+            raise StoreError(f"{path} is damaged ({error}): run it again with --force") from error
+
+
+def stored_part(folder: Path, layout: Layout, part: Part) -> pq.ParquetFile:
+    """Open the file of a part, text as dictionaries. Raises StoreError when its columns or row groups are not ours."""
+    path = folder / part.file
+    text = [column.name for column in layout.columns if column.dtype == "string"]
+    with reading(path):
+        if not path.is_file():
+            raise StoreError(f"{path} is missing: run it again with --force")
+        found = pq.read_metadata(path)
+        if found.schema.names != [column.name for column in layout.columns]:
+            raise StoreError(f"{path} has other columns than the manifest says: it was altered")
+        groups = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
+        if groups != [block.rows for block in layout.row_groups(part)]:
+            raise StoreError(f"{path} has other row groups than the manifest says: it was altered")
+        return pq.ParquetFile(path, metadata=found, read_dictionary=text)
+
+
+def read_rows(file: pq.ParquetFile, column: Column, group: int, rows: int) -> npt.NDArray[Any]:
+    """The first `rows` values of a column in a row group: int32 codes for text, else float64 with NaN for null."""
+    chunks: list[pa.Array] = []
+    if rows == file.metadata.row_group(group).num_rows:
+        chunks = file.read_row_group(group, columns=[column.name]).column(0).chunks
+    else:
+        # Batches are decoded as they are asked for: the rest of the row group stays encoded.
+        for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=[column.name]):
+            chunks.append(batch.column(0))
+            if sum(map(len, chunks)) >= rows:
+                break
+    decoded = [_codes(column, chunk) if column.dtype == "string" else _numbers(chunk) for chunk in chunks]
+    return decoded[0] if len(decoded) == 1 else np.concatenate(decoded)[:rows]
+
+
+def _numbers(chunk: pa.Array) -> npt.NDArray[Any]:
+    numbers: npt.NDArray[Any] = chunk.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _codes(column: Column, chunk: pa.Array) -> npt.NDArray[Any]:
+    """Codes among the categories of the column; each chunk of a file brings a dictionary of its own."""
+    own = {label: code for code, label in enumerate(column.categories)}
+    labels = chunk.dictionary.to_pylist()
+    unknown = [label for label in labels if label not in own]
+    if unknown:
+        raise StoreError(
+            f"column {column.name} holds {unknown[0]!r}, a label the manifest does not know: it was altered"
+        )
+    table = np.array([*(own[label] for label in labels), -1], dtype=np.int32)
+    places: npt.NDArray[Any] = chunk.indices.fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    codes: npt.NDArray[Any] = table[places]
+    return codes

@@ -1,0 +1,136 @@
+"""How a cube is cut, and which layouts are refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridplan.errors import StoreError
+from gridplan.store import AxisSpec, Block, Column, Layout, make_layout
+from gridplan.store.blocks import cut
+
+shapes = st.lists(st.integers(1, 6), min_size=0, max_size=4).map(tuple)
+
+
+def numbered(shape: tuple[int, ...]) -> Layout:
+    axes = [AxisSpec(f"a{at}", tuple(float(n) for n in range(size)), False, "1") for at, size in enumerate(shape)]
+    return make_layout(axes, [])
+
+
+@given(shapes, st.integers(1, 50))
+def test_blocks_follow_each_other_in_row_order_and_cover_every_cell_once(shape: tuple[int, ...], rows: int) -> None:
+    cells = np.arange(math.prod(shape)).reshape(shape)
+    pieces = list(cut(Block((0,) * len(shape), shape), rows))
+    assert np.concatenate([cells[piece.slices].ravel() for piece in pieces]).tolist() == list(range(cells.size))
+    assert all(1 <= piece.rows <= rows for piece in pieces)
+
+
+@given(shapes.filter(lambda shape: math.prod(shape) > 1), st.integers(2, 50))
+def test_no_piece_is_a_tiny_rest(shape: tuple[int, ...], rows: int) -> None:
+    sizes = [piece.rows for piece in cut(Block((0,) * len(shape), shape), rows)]
+    inner = next(cells for at in range(len(shape)) if (cells := math.prod(shape[at + 1 :])) <= rows)
+    assert max(sizes) - min(sizes) <= inner
+
+
+def test_cut_refuses_blocks_of_no_rows() -> None:
+    with pytest.raises(ValueError, match="at least one row"):
+        list(cut(Block((0,), (3,)), 0))
+
+
+@given(shapes.filter(bool), st.integers(1, 40), st.integers(1, 40))
+def test_row_groups_cover_a_part_and_never_cross_an_outermost_label(
+    shape: tuple[int, ...], rows_per_part: int, row_group_rows: int
+) -> None:
+    plain = numbered(shape)
+    layout = Layout(plain.axes, plain.columns, row_group_rows)
+    for part in layout.parts(rows_per_part):
+        groups = list(layout.row_groups(part))
+        assert all(group.shape[0] == 1 and group.rows <= row_group_rows for group in groups)
+        assert sum(group.rows for group in groups) == part.rows
+
+
+def test_a_hundred_million_cells_make_fifty_files() -> None:
+    layout = numbered((10, 100, 1000, 100))
+    parts = layout.parts()
+    assert (layout.cells, len(parts), {part.rows for part in parts}) == (100_000_000, 50, {2_000_000})
+    assert parts[7].file == "facts/part-00007.parquet"
+    assert layout.parts(None) == layout.parts(layout.cells)
+    assert len(layout.parts(None)) == 1
+
+
+def test_wide_tables_have_smaller_row_groups() -> None:
+    axis = AxisSpec("a", (1.0,), False, "1")
+    narrow = make_layout([axis], [])
+    wide = make_layout([axis], [Column(f"m{n}", "measure", "float64", ("a",)) for n in range(79)])
+    assert narrow.row_group_rows == 1_000_000
+    assert wide.row_group_rows == 2**27 // (80 * 8) == 209_715
+
+
+def test_columns_come_as_axes_ranks_coordinates_measures() -> None:
+    axes = [AxisSpec("gpu", ("b", "a"), True, "label"), AxisSpec("tensor_parallel", (1.0, 2.0), False, "GPUs")]
+    columns = [
+        Column("speed", "measure", "float64", ("gpu",)),
+        Column("kv_dtype", "coord", "string", ("gpu",), ("bf16", "fp8")),
+    ]
+    layout = make_layout(axes, columns, ranked=["kv_dtype"])
+    named = [(column.name, column.role, column.dtype, column.dims) for column in layout.columns]
+    assert named == [
+        ("gpu", "axis", "string", ("gpu",)),
+        ("tensor_parallel", "axis", "int64", ("tensor_parallel",)),  # the dictionary counts GPUs in int64
+        ("gpu_rank", "rank", "int64", ("gpu",)),
+        ("kv_dtype_rank", "rank", "int64", ("gpu",)),
+        ("kv_dtype", "coord", "string", ("gpu",)),
+        ("speed", "measure", "float64", ("gpu",)),
+    ]
+    assert layout.column("gpu").meta["long_name"] == "accelerator"
+
+
+AXIS = AxisSpec("gpu", ("a", "b"), True, "label")
+
+
+@pytest.mark.parametrize(
+    ("axes", "columns", "said"),
+    [
+        ([AXIS], [Column("GPU", "measure", "float64", ())], "column names gpu, GPU repeat or differ only in case"),
+        ([AXIS], [Column("gpu_rank", "coord", "int64", ())], "column names gpu_rank, gpu_rank repeat"),
+        ([AXIS], [Column("tokens/s", "measure", "float64", ())], "'tokens/s' is not a plain identifier"),
+        ([AXIS], [Column("x", "measure", "float64", ("rho",))], "has dims ('rho',), not axes in the order ('gpu',)"),
+        ([AXIS], [Column("x", "measure", "float32", ())], "dtype 'float32'"),
+        ([AXIS], [Column("x", "measure", "float64", (), ("a",))], "is not text but has categories"),
+        ([AXIS], [Column("x", "measure", "string", (), ("a", "a"))], "column x repeats a category"),
+        ([AXIS], [Column("x", "measure", "string", (), ("\ud800",))], "not valid Unicode"),
+        ([AxisSpec("gpu", ("a", "a"), True, "")], [], "axis gpu repeats 'a'"),
+        ([AxisSpec("gpu", (), True, "")], [], "axis gpu has no labels"),
+        ([AxisSpec("gpu", ("a", 2.0), True, "")], [], "axis gpu is text but has the label 2.0"),
+        ([AxisSpec("rho", (0.5, math.nan), False, "")], [], "axis rho has labels that are not finite numbers: nan"),
+        ([AxisSpec("tensor_parallel", (1.0, 1.5), False, "")], [], "counts in whole numbers but has 1.5"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(axes: list[AxisSpec], columns: list[Column], said: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        make_layout(axes, columns)
+    assert said in str(caught.value)
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    with pytest.raises(StoreError) as caught:
+        make_layout([AxisSpec("gpu", ("a", "a"), True, "")], [Column("GPU", "measure", "float64", ("nowhere",))])
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_axes_out_of_order_are_refused() -> None:
+    axes = (AxisSpec("a", (1.0,), False, ""), AxisSpec("b", (1.0,), False, ""))
+    columns = make_layout(axes, []).columns
+    with pytest.raises(StoreError, match="axis columns are"):
+        Layout(axes, tuple(itertools.chain(reversed(columns))))
+    with pytest.raises(StoreError, match="not axes in the order"):
+        make_layout(axes, [Column("x", "measure", "float64", ("b", "a"))])
+    with pytest.raises(StoreError, match="must come as axes, ranks"):
+        Layout(axes, (Column("x", "measure", "float64", ()), *columns))
+    with pytest.raises(StoreError, match="needs a text column"):
+        Layout(axes, (*columns, Column("a_rank", "rank", "int64", ("a",))))
