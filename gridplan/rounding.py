@@ -3,8 +3,8 @@
 Decimal inputs have no exact binary form, so a quotient that is a whole number on paper comes out a few units of the
 last place above or below it, and a plain `ceil` or `floor` then buys one replica too many or loses one sequence
 (`ceil(2.1 / 0.7)` is 4). Every step from a real number to a count in gridplan goes through this module, which treats a
-value within a relative 1e-12 of a whole number as that number. That is wide enough for a dozen roundings of float64 and
-narrow enough to keep every quotient of decimals apart whose numerator, counted in its last decimal, is below 1e12.
+value within a relative 1e-14 of a whole number as that number. That is wide enough for dozens of roundings of float64
+and narrow enough to keep every quotient of decimals apart whose numerator, counted in its last decimal, is below 1e14.
 
 All functions take scalars, NumPy arrays or labelled arrays that answer NumPy's ufuncs.
 """
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 __all__ = ["ceil_exact", "floor_exact", "floor_ratio", "round_label", "to_int64"]
 
-RELATIVE_GUARD = 1e-12
+RELATIVE_GUARD = 1e-14
 """Share of a value by which it may miss a whole number and still be that number (policy)."""
 
 CANCELLATION_GUARD = 2.0**-50

@@ -21,11 +21,13 @@ def holds_replica(instance: Instance, tp: int, pp: int) -> bool:
     return fits and tp <= instance.scale_up_gpus
 
 
-def cheapest_list_instance(catalog: Catalog, gpu_id: str, tp: int = 1, pp: int = 1) -> Instance | None:
+def cheapest_list_instance(
+    catalog: Catalog, gpu_id: str, tp: int = 1, pp: int = 1, gpus_per_node: int | None = None
+) -> Instance | None:
     """The instance with the lowest on-demand USD per GPU-hour for a replica of tp x pp GPUs; None when there is none.
 
-    Only `price_kind` list counts: historic prices, marketplaces and ranges are never chosen by default. Prices are
-    compared exactly, and equal ones are decided by id.
+    `gpus_per_node`, where given, is the only node size considered. Only `price_kind` list counts: historic prices,
+    marketplaces and ranges are never chosen by default. Prices are compared exactly, and equal ones are decided by id.
 
     >>> from gridplan.catalog import load_catalog
     >>> cheapest_list_instance(load_catalog(), "h100-sxm", tp=8, pp=1).id
@@ -37,6 +39,7 @@ def cheapest_list_instance(catalog: Catalog, gpu_id: str, tp: int = 1, pp: int =
         if instance.gpu == gpu_id
         and instance.price_kind == "list"
         and instance.usd_per_node_hour is not None
+        and gpus_per_node in (None, instance.gpus_per_node)
         and holds_replica(instance, tp, pp)
     ]
     return catalog.instances[min(fitting)[1]] if fitting else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain import capacity, cost, feasibility, fleet, limits, memory, workload
 from gridplan.chain import step as steps
 from gridplan.chain.codes import LIMITS, NULL
 from gridplan.chain.graph import Array, Step, evaluate, needed, propagate, step
+from gridplan.chain.kernels import kernels
 
 __all__ = ["LIMITS", "NULL", "STEPS", "Array", "Step", "evaluate", "needed", "propagate"]
 
@@ -25,29 +25,29 @@ def _status_code(infeasible_reason_code: Array, lambda_instance: Array) -> Array
 
 STEPS: tuple[Step, ...] = (
     # workload
-    step("prompt_tokens_mean", formulas.prompt_tokens_mean),
-    step("output_tokens_mean", formulas.output_tokens_mean),
-    step("context_tokens_mean", formulas.context_tokens_mean),
-    step("context_tokens_max", formulas.context_tokens_max),
-    step("prompt_tokens_max", formulas.prompt_tokens_max),
+    step("prompt_tokens_mean", kernels.prompt_tokens_mean),
+    step("output_tokens_mean", kernels.output_tokens_mean),
+    step("context_tokens_mean", kernels.context_tokens_mean),
+    step("context_tokens_max", kernels.context_tokens_max),
+    step("prompt_tokens_max", kernels.prompt_tokens_max),
     step("resident_tokens", workload.resident_tokens),
     step("step_context_tokens", workload.step_context_tokens),
     # memory
     step("gpus_per_replica", fleet.gpus_per_replica),
-    step("weights_bytes_per_gpu", formulas.weights_bytes_per_gpu),
-    step("usable_memory_bytes_per_gpu", formulas.usable_memory_bytes),
+    step("weights_bytes_per_gpu", kernels.weights_bytes_per_gpu),
+    step("usable_memory_bytes_per_gpu", kernels.usable_memory_bytes),
     step("kv_bytes_per_token", memory.kv_bytes_per_token),
     step("kv_bytes_per_token_per_gpu", memory.kv_bytes_per_token_per_gpu),
     step("kv_pool_bytes_raw", memory.kv_pool_bytes_raw),
     step("kv_pool_bytes_per_gpu", memory.kv_pool_bytes_per_gpu),
-    step("memory_shortfall_bytes_per_gpu", formulas.memory_shortfall_bytes_per_gpu),
+    step("memory_shortfall_bytes_per_gpu", kernels.memory_shortfall_bytes_per_gpu),
     step("memory_magnitude_bytes", memory.memory_magnitude_bytes),
     step("kv_pool_tokens", memory.kv_pool_tokens),
     step("kv_bytes_per_sequence", memory.kv_bytes_per_sequence),
     step("kv_bytes_per_sequence_per_gpu", memory.kv_bytes_per_sequence_per_gpu),
     step("longest_tokens", memory.longest_tokens),
     step("concurrency_memory", memory.concurrency_memory),
-    step("concurrency_memory_worst", formulas.concurrency_memory_worst),
+    step("concurrency_memory_worst", kernels.concurrency_memory_worst),
     # times of a step
     step("machine_intensity_used", steps.machine_intensity),
     step("flop_params_count", steps.flop_params_count),
@@ -55,17 +55,17 @@ STEPS: tuple[Step, ...] = (
     step("kv_read_per_context_token_s", steps.kv_read_per_context_token_s),
     step("kv_read_per_sequence_s", steps.kv_read_per_sequence_s),
     step("prefill_compute_per_token_s", steps.prefill_compute_per_token_s),
-    step("prefill_longest_s", steps.prefill_longest_s),
+    step("prefill_longest_raw_s", steps.prefill_longest_s),
     step(
-        "prefill_longest_flop",
-        formulas.prefill_flop,
+        "prefill_longest_raw_flop",
+        kernels.prefill_flop,
         flop_params="flop_params_count",
         prompt_tokens="prompt_tokens_max",
     ),
-    step("prefill_work_s", formulas.prefill_work_s, prefill_per_token_s="prefill_compute_per_token_s"),
+    step("prefill_work_s", kernels.prefill_work_s, prefill_per_token_s="prefill_compute_per_token_s"),
     step(
         "decode_work_s",
-        formulas.decode_work_s,
+        kernels.decode_work_s,
         step_per_context_token_s="kv_read_per_context_token_s",
         step_per_sequence_s="step_per_sequence_s",
     ),
@@ -76,11 +76,13 @@ STEPS: tuple[Step, ...] = (
     step("concurrency_slo_raw concurrency_slo_which", capacity.concurrency_slo),
     step("concurrency_slo_given_rate", capacity.concurrency_slo_given_rate),
     step("concurrency_lowest concurrency_compute concurrency_slo", capacity.concurrency_candidates),
-    step("tpot_share_raw", formulas.tpot_share, step_weights_s="step_weights_read_s"),
+    step("tpot_share_raw", kernels.tpot_share, step_weights_s="step_weights_read_s"),
     step("lambda_analytical_ungated", capacity.lambda_analytical, tpot_share="tpot_share_raw"),
     step("latency_given_s", capacity.latency_given_s),
     step("infeasible_reason_code", feasibility.infeasible_reason_code, lambda_analytical="lambda_analytical_ungated"),
     step("tpot_share", feasibility.where_reachable, value="tpot_share_raw"),
+    step("prefill_longest_s", feasibility.where_feasible, value="prefill_longest_raw_s"),
+    step("prefill_longest_flop", feasibility.where_feasible, value="prefill_longest_raw_flop"),
     step("lambda_analytical", feasibility.where_feasible, value="lambda_analytical_ungated"),
     step("concurrency", feasibility.where_feasible, value="concurrency_lowest"),
     step("lambda_instance capacity_source_code", capacity.lambda_instance),
@@ -95,7 +97,7 @@ STEPS: tuple[Step, ...] = (
     step("decode_context_quoted", steps.decode_context_quoted),
     step(
         "decode_step_s",
-        formulas.decode_step_s,
+        kernels.decode_step_s,
         step_weights_s="step_weights_read_s",
         step_per_context_token_s="kv_read_per_context_token_s",
         decode_batch="decode_batch_quoted",
@@ -104,31 +106,27 @@ STEPS: tuple[Step, ...] = (
     ),
     step(
         "decode_bytes",
-        formulas.decode_bytes,
+        kernels.decode_bytes,
         decode_batch="decode_batch_quoted",
         decode_context_tokens="decode_context_quoted",
     ),
     # fleet
-    step("lambda_safe", formulas.lambda_safe),
+    step("lambda_safe", kernels.lambda_safe),
     step("replicas_fractional", fleet.replicas_fractional),
     step("replicas_active", fleet.replicas_active),
-    step("node_replicas", formulas.replicas_per_node),
-    step("replicas", formulas.replicas, replicas_per_node="node_replicas"),
+    step("node_replicas", kernels.replicas_per_node),
+    step("replicas", kernels.replicas, replicas_per_node="node_replicas"),
     step("gpus", fleet.gpus),
     step("nodes", fleet.nodes),
     step("replicas_deployed", fleet.replicas_deployed),
     step("gpus_deployed", fleet.gpus_deployed),
     step("gpus_stranded", fleet.gpus_stranded),
     step("fleet_sufficient", fleet.fleet_sufficient),
-    step("utilization_peak", formulas.utilization, replicas_count="replicas_active", lambda_rate="lambda_instance"),
-    step(
-        "utilization_deployed", formulas.utilization, replicas_count="replicas_deployed", lambda_rate="lambda_instance"
-    ),
-    step(
-        "utilization_deployed_safe", formulas.utilization, replicas_count="replicas_deployed", lambda_rate="lambda_safe"
-    ),
+    step("utilization_peak", fleet.utilization, replicas_count="replicas_active", lambda_rate="lambda_instance"),
+    step("utilization_deployed", fleet.utilization, replicas_count="replicas_deployed", lambda_rate="lambda_instance"),
+    step("utilization_deployed_safe", fleet.utilization, replicas_count="replicas_deployed", lambda_rate="lambda_safe"),
     step("arrival_rate_safe_deployed", fleet.carried, replicas_count="replicas_deployed", rate="lambda_safe"),
-    step("replicas_after_loss", formulas.replicas_after_loss, replicas_per_node="node_replicas"),
+    step("replicas_after_loss", fleet.replicas_after_loss),
     step("arrival_rate_safe_after_loss", fleet.carried, replicas_count="replicas_after_loss", rate="lambda_safe"),
     step("headroom_kept_after_loss", fleet.headroom_kept_after_loss),
     step("slo_held_after_loss", fleet.slo_held_after_loss),
@@ -136,23 +134,23 @@ STEPS: tuple[Step, ...] = (
     # the planned point
     step("planned_rate_per_replica", fleet.planned_rate_per_replica),
     step("busy", fleet.busy),
-    step("tpot_s", formulas.implied_tpot_s, step_weights_s="step_weights_read_s"),
+    step("tpot_s", fleet.tpot_s),
     step("output_tokens_per_s_replica", fleet.output_tokens_per_s_replica),
     step("batch_mean", fleet.batch_mean),
-    step("burst_to_slo", formulas.burst_to_slo),
+    step("burst_to_slo", kernels.burst_to_slo),
     step("prefill_demand", fleet.demand, work_s="prefill_work_s"),
     step("decode_demand", fleet.demand, work_s="decode_work_s"),
     step("e2e_latency_used_s", capacity.e2e_latency_used_s),
-    step("in_flight", formulas.little_in_flight, e2e_latency_s="e2e_latency_used_s"),
+    step("in_flight", kernels.little_in_flight, e2e_latency_s="e2e_latency_used_s"),
     # cost
-    step("arrival_rate_average", formulas.arrival_rate_average),
-    step("requests_per_month", formulas.requests_per_month),
-    step("output_tokens_per_month", formulas.tokens_per_month, tokens_mean="output_tokens_mean"),
+    step("arrival_rate_average", kernels.arrival_rate_average),
+    step("requests_per_month", kernels.requests_per_month),
+    step("output_tokens_per_month", kernels.tokens_per_month, tokens_mean="output_tokens_mean"),
     step("usd_per_gpu_hour_used", cost.usd_per_gpu_hour_used),
     step("usd_per_hour", cost.usd_per_hour),
     step("usd_per_day", cost.usd_per_day),
-    step("usd_per_month", formulas.usd_per_month),
-    step("usd_per_request", formulas.usd_per_request),
+    step("usd_per_month", kernels.usd_per_month),
+    step("usd_per_request", kernels.usd_per_request),
     step("usd_per_mtok_output", cost.usd_per_mtok, tokens_mean="output_tokens_mean"),
     step("usd_per_mtok_input", cost.usd_per_mtok, tokens_mean="prompt_tokens_mean"),
     step("usd_per_mtok_total", cost.usd_per_mtok, tokens_mean="context_tokens_mean"),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain.codes import LIMITS, NULL, choices, code
 from gridplan.chain.graph import Array
+from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import first_given
 from gridplan.rounding import floor_exact
 
@@ -51,6 +51,7 @@ def concurrency_slo(
     step_weights_read_s: Array,
     kv_read_per_context_token_s: Array,
     step_context_tokens: Array,
+    step_per_sequence_s: Array,
 ) -> tuple[Array, Array]:
     """Batch at which a latency limit is reached [sequences, unfloored; NaN without a limit], and which limit it is.
 
@@ -58,11 +59,11 @@ def concurrency_slo(
     max(output / E2E, 1 / TPOT) tokens/s. Otherwise the step by bandwidth must stay within the TPOT limit.
     """
     gpus = tensor_parallel * pipeline_parallel * data_parallel
-    from_rate = formulas.batch_from_decode_rate(
+    from_rate = kernels.batch_from_decode_rate(
         decode_tokens_per_s, gpus, output_tokens_mean, _unlimited(e2e_slo_s), _unlimited(tpot_slo_s)
     )
-    by_bandwidth = formulas.tpot_batch_bandwidth(
-        step_weights_read_s, kv_read_per_context_token_s, step_context_tokens, tpot_slo_s
+    by_bandwidth = kernels.tpot_batch_bandwidth(
+        step_weights_read_s, kv_read_per_context_token_s, step_context_tokens, tpot_slo_s, step_per_sequence_s
     )
     batch = first_given(from_rate, by_bandwidth)
     by_e2e = ~np.isnan(from_rate) & (output_tokens_mean / _unlimited(e2e_slo_s) > 1 / _unlimited(tpot_slo_s))
@@ -105,8 +106,8 @@ def lambda_analytical(
     NaN where the machine or the lengths are unknown, or where nothing limits the rate.
     """
     rate = np.fmin(
-        formulas.rate_at_tpot(tpot_share, request_work_s),
-        formulas.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s),
+        kernels.rate_at_tpot(tpot_share, request_work_s),
+        kernels.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s),
     )
     for cap in (
         concurrency_memory,
@@ -116,7 +117,7 @@ def lambda_analytical(
     ):
         finite = np.where(np.isinf(cap), np.nan, cap)
         rate = np.fmin(
-            rate, formulas.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
+            rate, kernels.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
         )
     return np.where(rate > 0, rate, np.nan)
 
@@ -141,8 +142,8 @@ def lambda_instance(
     lambda_anchor: Array,
 ) -> tuple[Array, Array]:
     """Rate one replica sustains [req/s], NaN where infeasible, and where it comes from."""
-    at_cap = formulas.rate_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
-    little = first_given(formulas.rate_littles_law(concurrency, latency_given_s), np.minimum(at_cap, lambda_analytical))
+    at_cap = kernels.rate_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    little = first_given(kernels.rate_littles_law(concurrency, latency_given_s), np.minimum(at_cap, lambda_analytical))
     scaled = lambda_instance_given * (lambda_analytical / lambda_anchor)
     sources = choices("capacity_source")
     measured = capacity_model_code == _MEASURED
@@ -178,7 +179,7 @@ def e2e_latency_used_s(
     tpot_s: Array,
 ) -> Array:
     """Latency that Little's law uses [s]: given, predicted at the cap, or prefill plus decode as planned."""
-    at_cap = formulas.latency_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    at_cap = kernels.latency_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
     planned = prefill_work_s + output_tokens_mean * tpot_s
     used = np.where(capacity_model_code == _LITTLE, first_given(latency_given_s, at_cap), planned)
     return np.where(np.isnan(lambda_instance), np.nan, used)

@@ -35,7 +35,7 @@ def infeasible_reason_code(
     tpot_slo_s: Array,
     ttft_slo_s: Array,
     e2e_slo_s: Array,
-    prefill_longest_s: Array,
+    prefill_longest_raw_s: Array,
     prefill_work_s: Array,
     output_tokens_mean: Array,
     decode_tokens_per_s: Array,
@@ -69,10 +69,10 @@ def infeasible_reason_code(
         "weights_exceed_memory": kv_pool_bytes_raw <= 0,
         "sequence_exceeds_pool": (concurrency_memory < 1) | (concurrency_memory_worst < 1),
         "tpot_unreachable": gated & ((step_weights_read_s >= tpot_slo_s) | (too_small & ~by_e2e)),
-        "ttft_unreachable": gated & (prefill_longest_s > ttft_slo_s),
+        "ttft_unreachable": gated & (prefill_longest_raw_s > ttft_slo_s),
         "e2e_unreachable": gated
         & (
-            (np.isnan(decode_tokens_per_s) & (unloaded > e2e_slo_s))
+            (np.isnan(decode_tokens_per_s) & (unloaded >= e2e_slo_s))
             | (too_small & by_e2e)
             | ((capacity_model_code == _LITTLE) & (latency_given_s > e2e_slo_s * (1 + TIE)))
         ),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain.graph import Array
+from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import first_given
 from gridplan.rounding import ceil_exact
 
@@ -42,14 +42,14 @@ def gpus_per_replica(tensor_parallel: Array, pipeline_parallel: Array, data_para
 
 def nodes(replicas: Array, gpus_per_node: Array, gpus_per_replica: Array, nodes_given: Array) -> Array:
     """Nodes of the fleet [nodes]: planned so that no replica straddles two, or as given."""
-    planned = formulas.nodes_for(replicas, gpus_per_node, gpus_per_replica)
+    planned = kernels.nodes_for(replicas, gpus_per_node, gpus_per_replica)
     bought = np.where(np.isnan(planned), np.nan, nodes_given)
     return first_given(bought, planned)
 
 
 def replicas_deployed(nodes: Array, replicas: Array, gpus_per_node: Array, gpus_per_replica: Array) -> Array:
     """Whole replicas that the nodes hold [replicas]; without a node size, the replicas planned."""
-    return first_given(formulas.replicas_in_nodes(nodes, gpus_per_node, gpus_per_replica), replicas)
+    return first_given(kernels.replicas_in_nodes(nodes, gpus_per_node, gpus_per_replica), replicas)
 
 
 def gpus_deployed(nodes: Array, gpus_per_node: Array) -> Array:
@@ -69,7 +69,7 @@ def fleet_sufficient(replicas: Array, replicas_deployed: Array) -> Array:
 
 def headroom_kept_after_loss(arrival_rate: Array, replicas_after_loss: Array, lambda_safe: Array) -> Array:
     """1 where the peak stays within the safe rate of the replicas left, else 0."""
-    result: Array = formulas.holds(arrival_rate, replicas_after_loss, lambda_safe)
+    result: Array = kernels.holds(arrival_rate, replicas_after_loss, lambda_safe)
     return result
 
 
@@ -78,7 +78,7 @@ def slo_held_after_loss(
 ) -> Array:
     """1 where the peak stays within the rate at which limits hold, else 0; null where that rate counts slots only."""
     rate = np.where(slots_basis == 1, np.nan, lambda_instance)
-    result: Array = formulas.holds(arrival_rate, replicas_after_loss, rate)
+    result: Array = kernels.holds(arrival_rate, replicas_after_loss, rate)
     return result
 
 
@@ -92,7 +92,7 @@ def arrival_rate_next_step(
 ) -> Array:
     """Largest arrival rate whose plan with spares needs no more nodes [req/s]."""
     result: Array = (
-        formulas.most_active(replicas_deployed, redundancy, failure_domain_code, node_replicas, zones) * lambda_safe
+        kernels.most_active(replicas_deployed, redundancy, failure_domain_code, node_replicas, zones) * lambda_safe
     )
     return result
 
@@ -141,3 +141,28 @@ def batch_mean(planned_rate_per_replica: Array, output_tokens_mean: Array, tpot_
 def demand(arrival_rate: Array, lambda_instance: Array, work_s: Array) -> Array:
     """Work of the service [replica-s/s], null where no plan exists."""
     return arrival_rate * np.where(np.isnan(lambda_instance), np.nan, work_s)
+
+
+def utilization(arrival_rate: Array, replicas_count: Array, lambda_rate: Array) -> Array:
+    """Share of the capacity of some replicas that the peak uses [1]; null where there is no replica."""
+    counted = np.where(replicas_count == 0, np.nan, replicas_count)
+    result: Array = kernels.utilization(arrival_rate, counted, lambda_rate)
+    return result
+
+
+def replicas_after_loss(
+    replicas_deployed: Array, lost_units: Array, lost_domain_code: Array, node_replicas: Array, zones: Array
+) -> Array:
+    """Replicas left after the loss [replicas]; losing nothing leaves all, also where a node's size is not known."""
+    left = kernels.replicas_after_loss(replicas_deployed, lost_units, lost_domain_code, node_replicas, zones)
+    return np.where(lost_units == 0, replicas_deployed, left)
+
+
+def tpot_s(step_weights_read_s: Array, busy: Array) -> Array:
+    """Mean time per output token at the planned point [s]; null where first principles leave no time for the plan.
+
+    That happens where a measured rate or a stated latency carries more than the step times allow.
+    """
+    sustained = np.where(busy < 1, busy, np.nan)
+    result: Array = kernels.implied_tpot_s(step_weights_read_s, sustained)
+    return result

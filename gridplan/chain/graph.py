@@ -44,8 +44,7 @@ def step(outputs: str, function: Callable[..., Any], **renamed: str) -> Step:
         for name, parameter in parameters.items()
         if parameter.default is inspect.Parameter.empty or name in renamed
     ]
-    # The chain holds float64 arrays under one errstate, so it calls the bare kernel of a wrapped formula.
-    return Step(tuple(outputs.split()), getattr(function, "__wrapped__", function), tuple(names))
+    return Step(tuple(outputs.split()), function, tuple(names))
 
 
 def needed(steps: Sequence[Step], wanted: Iterable[str]) -> tuple[Step, ...]:

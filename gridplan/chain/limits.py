@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain.codes import LIMITS, NULL, TIE, choices, code
 from gridplan.chain.graph import Array
+from gridplan.chain.kernels import kernels
 
 __all__ = [
     "binding",
@@ -45,14 +45,14 @@ def limit_rates(
 
     def at(cap: Array) -> Array:
         finite = np.where(np.isinf(cap), np.nan, cap)
-        predicted = formulas.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
+        predicted = kernels.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
         return np.where(stated, finite / latency_given_s, predicted)
 
     # Replica-seconds have their own TPOT law; only a batch from a measured throughput is a cap there too.
     batch = at(np.where(capacity_model_code == _LITTLE, concurrency_slo_raw, concurrency_slo_given_rate))
     is_e2e = concurrency_slo_which == LIMITS.index("e2e")
-    tpot_alone = formulas.rate_at_tpot(tpot_share, request_work_s)
-    e2e_alone = formulas.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s)
+    tpot_alone = kernels.rate_at_tpot(tpot_share, request_work_s)
+    e2e_alone = kernels.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s)
     tpot = np.fmin(np.where(stated, np.nan, tpot_alone), np.where(is_e2e, np.nan, batch))
     e2e = np.fmin(np.where(stated, np.nan, e2e_alone), np.where(is_e2e, batch, np.nan))
     measured = np.where(capacity_source_code == code("capacity_source", "analytical"), np.nan, lambda_instance)
@@ -79,7 +79,8 @@ def binding(limit_rates: Array, lambda_instance: Array) -> tuple[Array, Array, A
     following = beyond.min(axis=0)
     no_next = nothing | ~np.isfinite(following)
     after = np.where(no_next, NULL, np.argmin(beyond, axis=0))
-    margin = np.where(no_next, np.nan, following / np.where(no_next, 1.0, lowest) - 1)
+    # Against the rate itself, which whole sequences may hold a little below the limit that sets it.
+    margin = np.where(no_next, np.nan, following / np.where(no_next, 1.0, lambda_instance) - 1)
     return which, np.where(nothing, NULL, bits), after, margin
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain.graph import Array
+from gridplan.chain.kernels import kernels
 
 __all__ = [
     "concurrency_memory",
@@ -41,8 +41,8 @@ def kv_bytes_per_token(
     kv_bits: Array,
 ) -> Array:
     """KV bytes of one token over the whole model [bytes]."""
-    plain = formulas.kv_bytes_per_token_attention(kv_layers, kv_heads, head_dim, kv_bits / 8)
-    latent = formulas.kv_bytes_per_token_mla(kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8)
+    plain = kernels.kv_bytes_per_token_attention(kv_layers, kv_heads, head_dim, kv_bits / 8)
+    latent = kernels.kv_bytes_per_token_mla(kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8)
     return first_given(kv_bytes_per_token_given, np.where(kv_is_mla == 1, latent, plain))
 
 
@@ -62,16 +62,16 @@ def kv_bytes_per_token_per_gpu(
 
     A given figure per token is sharded as the model's own heads are; without a known model it is split evenly.
     """
-    plain = formulas.kv_bytes_per_token_per_gpu_attention(
+    plain = kernels.kv_bytes_per_token_per_gpu_attention(
         kv_layers, kv_heads, head_dim, kv_bits / 8, tensor_parallel, pipeline_parallel
     )
-    latent = formulas.kv_bytes_per_token_per_gpu_mla(
+    latent = kernels.kv_bytes_per_token_per_gpu_mla(
         kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8, pipeline_parallel
     )
     whole = np.where(
         kv_is_mla == 1,
-        formulas.kv_bytes_per_token_mla(kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8),
-        formulas.kv_bytes_per_token_attention(kv_layers, kv_heads, head_dim, kv_bits / 8),
+        kernels.kv_bytes_per_token_mla(kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8),
+        kernels.kv_bytes_per_token_attention(kv_layers, kv_heads, head_dim, kv_bits / 8),
     )
     rank = np.where(kv_is_mla == 1, latent, plain)
     # A figure that was not overridden keeps the rank's exact bytes: no detour over a ratio.
@@ -94,10 +94,10 @@ def kv_pool_bytes_raw(
 
     A measured pool wins: in bytes as given, in tokens times the bytes of a token.
     """
-    of_total = formulas.kv_pool_bytes_raw(
+    of_total = kernels.kv_pool_bytes_raw(
         gpu_memory_bytes, gpu_memory_utilization, weights_bytes_per_gpu, workspace_bytes, False
     )
-    of_free = formulas.kv_pool_bytes_raw(
+    of_free = kernels.kv_pool_bytes_raw(
         gpu_memory_bytes, gpu_memory_utilization, weights_bytes_per_gpu, workspace_bytes, True
     )
     computed = np.where(fraction_of_free == 1, of_free, of_total)
@@ -119,7 +119,7 @@ def kv_pool_tokens(
     data_parallel: Array,
 ) -> Array:
     """Tokens that the KV pool of a replica holds [tokens], in whole blocks."""
-    computed = formulas.kv_pool_tokens(
+    computed = kernels.kv_pool_tokens(
         kv_pool_bytes_per_gpu, kv_bytes_per_token_per_gpu, kv_block_tokens, memory_magnitude_bytes, data_parallel
     )
     return first_given(kv_pool_tokens_given, computed)
@@ -129,7 +129,7 @@ def kv_bytes_per_sequence(
     kv_bytes_per_sequence_given: Array, resident_tokens: Array, kv_bytes_per_token: Array
 ) -> Array:
     """KV bytes of one sequence over the whole model [bytes]."""
-    return first_given(kv_bytes_per_sequence_given, formulas.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token))
+    return first_given(kv_bytes_per_sequence_given, kernels.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token))
 
 
 def kv_bytes_per_sequence_per_gpu(
@@ -140,7 +140,7 @@ def kv_bytes_per_sequence_per_gpu(
     pipeline_parallel: Array,
 ) -> Array:
     """KV bytes of one sequence on one rank [bytes]; a given figure is split evenly over the ranks."""
-    computed = formulas.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token_per_gpu)
+    computed = kernels.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token_per_gpu)
     return first_given(kv_bytes_per_sequence_given / (tensor_parallel * pipeline_parallel), computed)
 
 
@@ -152,13 +152,15 @@ def concurrency_memory(
     data_parallel: Array,
     kv_pool_tokens_given: Array,
     resident_tokens: Array,
+    kv_bytes_per_sequence_given: Array,
 ) -> Array:
     """Sequences that the KV pool of a replica holds at the resident context [sequences]."""
-    by_bytes = formulas.concurrency_memory(
+    by_bytes = kernels.concurrency_memory(
         kv_pool_bytes_per_gpu, kv_bytes_per_sequence_per_gpu, kv_efficiency, memory_magnitude_bytes, data_parallel
     )
-    by_tokens = formulas.concurrency_memory_tokens(kv_pool_tokens_given, resident_tokens, kv_efficiency)
-    return first_given(by_tokens, by_bytes)
+    by_tokens = kernels.concurrency_memory_tokens(kv_pool_tokens_given, resident_tokens, kv_efficiency, data_parallel)
+    # Bytes given for a sequence count against the bytes of the pool, also where the pool was measured in tokens.
+    return np.where(np.isnan(kv_bytes_per_sequence_given), first_given(by_tokens, by_bytes), by_bytes)
 
 
 def longest_tokens(max_model_len: Array, context_tokens_max: Array) -> Array:
@@ -174,7 +176,7 @@ def memory_magnitude_bytes(
     kv_pool_bytes_per_gpu: Array,
 ) -> Array:
     """Size of the terms behind the pool [bytes], which bounds its rounding error; the pool itself where given."""
-    computed = formulas.memory_magnitude_bytes(
+    computed = kernels.memory_magnitude_bytes(
         gpu_memory_bytes, gpu_memory_utilization, weights_bytes_per_gpu, workspace_bytes
     )
     return first_given(computed, kv_pool_bytes_per_gpu)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain.codes import code
 from gridplan.chain.graph import Array
+from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import first_given
 
 __all__ = [
@@ -34,7 +34,7 @@ def flop_params_count(
 
 def machine_intensity(machine_intensity: Array, peak_flops: Array, memory_bandwidth_bytes_per_s: Array) -> Array:
     """Compute-to-bandwidth ratio [FLOP/byte]."""
-    return first_given(machine_intensity, formulas.machine_intensity(peak_flops, memory_bandwidth_bytes_per_s))
+    return first_given(machine_intensity, kernels.machine_intensity(peak_flops, memory_bandwidth_bytes_per_s))
 
 
 def step_weights_read_s(
@@ -45,7 +45,7 @@ def step_weights_read_s(
     mbu: Array,
 ) -> Array:
     """Weight read of one decode step [s]."""
-    computed = formulas.step_weights_s(weights_read_bytes, tensor_parallel, memory_bandwidth_bytes_per_s, mbu)
+    computed = kernels.step_weights_s(weights_read_bytes, tensor_parallel, memory_bandwidth_bytes_per_s, mbu)
     return first_given(step_weights_s, computed)
 
 
@@ -58,7 +58,7 @@ def kv_read_per_context_token_s(
     data_parallel: Array,
 ) -> Array:
     """KV read of one resident token in a decode step [s]."""
-    computed = formulas.step_per_context_token_s(
+    computed = kernels.step_per_context_token_s(
         kv_bytes_per_token_per_gpu, pipeline_parallel, memory_bandwidth_bytes_per_s, mbu, data_parallel
     )
     return first_given(step_per_context_token_s, computed)
@@ -78,7 +78,7 @@ def prefill_compute_per_token_s(
     data_parallel: Array,
 ) -> Array:
     """Replica time of prefilling one prompt token [s]."""
-    computed = formulas.prefill_per_token_s(flop_params_count, tensor_parallel, peak_flops, mfu, data_parallel)
+    computed = kernels.prefill_per_token_s(flop_params_count, tensor_parallel, peak_flops, mfu, data_parallel)
     return first_given(prefill_per_token_s, computed)
 
 
@@ -99,8 +99,8 @@ def concurrency_compute(
     kv_bytes_per_token: Array,
 ) -> Array:
     """Batch beyond which a decode step is bound by FLOPs [sequences]; inf where it never is, NaN where unknown."""
-    weights_only = formulas.compute_ceiling(machine_intensity_used, weight_bits / 8)
-    with_kv = formulas.concurrency_compute_with_kv(
+    weights_only = kernels.compute_ceiling(machine_intensity_used, weight_bits / 8)
+    with_kv = kernels.concurrency_compute_with_kv(
         flop_params_count, weights_read_bytes, machine_intensity_used, step_context_tokens, kv_bytes_per_token
     )
     is_weights_only = compute_ceiling_code == code("compute_ceiling_model", "weights_only")
@@ -109,7 +109,8 @@ def concurrency_compute(
 
 def decode_batch_quoted(decode_batch: Array, concurrency: Array) -> Array:
     """Batch of the quoted decode step [sequences]: as given, else the concurrency of the cell."""
-    return first_given(np.where(np.isnan(concurrency), np.nan, decode_batch), concurrency)
+    whole = np.where(concurrency == 0, np.nan, concurrency)
+    return first_given(np.where(np.isnan(concurrency), np.nan, decode_batch), whole)
 
 
 def decode_context_quoted(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan import formulas
 from gridplan.chain.codes import choices, code
 from gridplan.chain.graph import Array
+from gridplan.chain.kernels import kernels
 
 __all__ = ["resident_tokens", "step_context_tokens"]
 
@@ -16,7 +16,7 @@ def resident_tokens(
 ) -> Array:
     """Resident tokens of a sequence by the convention of each cell."""
     options = [
-        formulas.resident_tokens(class_weight, class_prompt_tokens, class_output_tokens, convention)
+        kernels.resident_tokens(class_weight, class_prompt_tokens, class_output_tokens, convention)
         for convention in choices("resident_context")
     ]
     return np.choose(resident_context_code, options)
@@ -26,6 +26,6 @@ def step_context_tokens(
     class_weight: Array, class_prompt_tokens: Array, class_output_tokens: Array, step_context_code: Array
 ) -> Array:
     """Tokens that a decode step reads per sequence by the convention of each cell."""
-    mean = formulas.step_context_tokens_mean(class_weight, class_prompt_tokens, class_output_tokens)
-    final = formulas.step_context_tokens_final(class_weight, class_prompt_tokens, class_output_tokens)
+    mean = kernels.step_context_tokens_mean(class_weight, class_prompt_tokens, class_output_tokens)
+    final = kernels.step_context_tokens_final(class_weight, class_prompt_tokens, class_output_tokens)
     return np.asarray(np.where(step_context_code == code("step_context", "mean"), mean, final))

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 import click
 
-from gridplan.errors import GridplanError
+from gridplan import __version__
+from gridplan.errors import GridplanError, suggestion
 
 __all__ = ["main"]
 
@@ -39,16 +40,22 @@ class _LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"gridplan.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"no such command {args[0]!r}{suggestion(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="gridplan", prog_name="gridplan")
+@click.version_option(__version__, prog_name="gridplan")
 def cli() -> None:
-    """Plan LLM-serving capacity: what fits, what binds, how many replicas, GPUs and nodes, what latency, what it costs.
-    """
+    """Plan LLM-serving capacity: what fits, what binds, how many replicas, GPUs and nodes, and what it costs."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -56,6 +63,11 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = cli.main(arguments, prog_name="gridplan", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
+    except SystemExit as stop:
+        # click leaves with 1 when the reader of our output has gone (`| head`), and says so only by what it put in
+        # the place of stdout: nothing is wrong then.
+        gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
+        sys.exit(0 if gone else stop.code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -65,7 +77,3 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing is wrong and nothing is left to say.
-        sys.stderr.close()
-        sys.exit(0)

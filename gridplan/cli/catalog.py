@@ -180,7 +180,7 @@ def _show_entry(kind: str, values: Mapping[str, object]) -> None:
         click.echo("can be planned" if reason is None else f"cannot be planned: {reason}")
 
 
-@click.command("catalog")
+@click.command("catalog", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list, or one object when NAME is given.")

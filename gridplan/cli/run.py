@@ -60,8 +60,9 @@ def _table(result: RunResult) -> str:
     found = result.summary.to_dict()
     rows = [
         f"{result.rows:,} cells -> {result.folder} ({result.parts} part(s), {result.bytes / 1e6:,.1f} MB)",
-        f"feasible    {found['feasible']:,} ({found['feasible_share']:.1%})",
     ]
+    if found["feasible"] is not None:
+        rows.append(f"feasible    {found['feasible']:,} ({found['feasible_share']:.1%})")
     for title, key in (("binds", "binding_constraint"), ("infeasible", "infeasible_reason")):
         if found[key]:
             rows.append(f"{title:<12}" + ", ".join(f"{label} {count:,}" for label, count in found[key].items()))

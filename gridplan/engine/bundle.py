@@ -17,8 +17,8 @@ __all__ = ["Inputs"]
 class Inputs:
     """Everything one cube is computed from.
 
-    `values` are the arrays the chain reads; `labels` the text fields (gpu, model, ...); `categories` the label tables
-    of text that only passes through (price); `warnings` what a reader of the cube must know.
+    `values` are the arrays the chain reads; `labels` the text fields (gpu, model, ...); `stated` every input as it
+    was resolved; `warnings` what a reader of the cube must know.
     """
 
     grid: Grid
@@ -26,6 +26,7 @@ class Inputs:
     space: Space
     values: Mapping[str, Field]
     labels: Mapping[str, Field]
+    stated: Mapping[str, Field]
     origins: Mapping[str, OriginOf]
     warnings: tuple[str, ...] = field(default=())
 

@@ -116,10 +116,15 @@ def _coordinates(inputs: Inputs) -> dict[str, Field]:
         if name not in inputs.space.labels and name in inputs.values:
             found[name] = inputs.values[name]
     for name in _changed(inputs.grid):
-        item = inputs.values.get(name) or inputs.labels.get(name)
-        if item is not None and item.data.ndim == len(inputs.space.names):
+        item = inputs.values.get(name) or inputs.labels.get(name) or inputs.stated.get(name)
+        if item is not None and _says_something(item):
             found[f"{name}_effective" if name in inputs.space.labels else name] = item
     return found
+
+
+def _says_something(item: Field) -> bool:
+    """Whether any cell has a value; lengths beside classes have none."""
+    return item.data.dtype == object or not bool(np.isnan(item.data).all())
 
 
 def _per_label(grid: Grid) -> list[str]:

@@ -49,11 +49,14 @@ class Space:
         return Field(data, frozenset())
 
     def stack(self, name: str, fields: Sequence[Field]) -> Field:
-        """Fields side by side along dimension `name`, which none of them may carry."""
+        """One field per label of dimension `name`, side by side; of a field that carries it already, its own slice."""
         position = self.names.index(name)
         dims = frozenset({name}).union(*(item.dims for item in fields))
-        arrays = np.broadcast_arrays(*(item.data for item in fields))
-        return Field(np.concatenate(arrays, axis=position), dims)
+        slices = [
+            item.data.take([place], axis=position) if item.data.shape[position] > 1 else item.data
+            for place, item in enumerate(fields)
+        ]
+        return Field(np.concatenate(np.broadcast_arrays(*slices), axis=position), dims)
 
     def position(self, labels: Mapping[str, Label]) -> dict[str, int]:
         """Index of each given label along its dimension."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.hardware import gpu_values, legality, model_values, parallelism
 from gridplan.engine.labels import Labels
 from gridplan.engine.needs import check_bounds, check_needs, incomplete
-from gridplan.engine.price import price_labels, price_values, priced_shape
+from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
 from gridplan.engine.traffic import resolve_classes
 from gridplan.errors import ContractError
@@ -52,8 +53,8 @@ def catalog_of(grid: Grid) -> Catalog:
     return load_catalog().with_entries(grid.catalog)
 
 
-def build_inputs(grid: Grid) -> Inputs:
-    """All inputs of a grid as fields.
+def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
+    """All inputs of a grid as fields; `lenient` does not ask whether they suffice for a plan.
 
     Raises
     ------
@@ -72,8 +73,8 @@ def build_inputs(grid: Grid) -> Inputs:
     values.update(gpu_values(named))
     values.update(engine_values(named, values))
     values.update(legality(named, values))
-    shape = priced_shape(named, values)
-    values.update(price_values(named, shape))
+    pricing = Pricing.of(named, values)
+    values.update(pricing.values())
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
     values.update(_codes(resolver))
     values.update(resolve_classes(resolver))
@@ -81,13 +82,15 @@ def build_inputs(grid: Grid) -> Inputs:
     values["any_slo"] = combine(lambda a, b, c: (~(np.isnan(a) & np.isnan(b) & np.isnan(c))).astype(float), *limits)
     values["catalog_complete"] = incomplete(values, labels)
     labels["gpu_memory_source"] = named.memory_source()
-    labels.update(price_labels(named, shape))
+    labels.update(pricing.texts())
     check_bounds(resolver, values)
-    check_needs(resolver, values, labels)
+    if not lenient:
+        check_needs(resolver, values, labels)
     _stop(resolver)
-    values.update(anchor_fields(resolver, values, labels, build_inputs))
+    values.update(anchor_fields(resolver, values, labels, partial(build_inputs, lenient=True)))
     _stop(resolver)
-    return Inputs(grid, catalog, resolver.space, values, labels, resolver.origins, _warnings(resolver, values))
+    stated = dict(resolver.fields)
+    return Inputs(grid, catalog, resolver.space, values, labels, stated, resolver.origins, _warnings(resolver, values))
 
 
 def _stop(resolver: Resolver) -> None:

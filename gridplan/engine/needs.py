@@ -28,9 +28,22 @@ def _dims(values: Mapping[str, Field], *names: str) -> frozenset[str]:
 
 _READ = (
     *("kv_pool_bytes_given", "kv_pool_tokens_given", "gpu_memory_bytes", "weights_bytes", "capacity_model_code"),
-    *("e2e_latency_s", "decode_tokens_per_s", "memory_bandwidth_bytes_per_s", "step_weights_s", "peak_flops"),
+    *(
+        "e2e_latency_s",
+        "e2e_latency_basis_code",
+        "e2e_slo_s",
+        "memory_bandwidth_bytes_per_s",
+        "step_weights_s",
+        "peak_flops",
+    ),
     *("step_per_context_token_s", "prefill_per_token_s", "failure_domain_code", "gpus_per_node", "redundancy"),
 )
+
+
+def _latency_is_limit(values: Mapping[str, Field]) -> np.ndarray:
+    """True where the E2E limit is taken as the latency of Little's law."""
+    basis = values["e2e_latency_basis_code"].data == code("e2e_latency_basis", "slo")
+    return np.asarray(basis & _given(values, "e2e_slo_s"))
 
 
 def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Field:
@@ -47,7 +60,7 @@ def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Fiel
     needs_step = needs_step | (
         (values["capacity_model_code"].data == code("capacity_model", "littles_law"))
         & np.isnan(values["e2e_latency_s"].data)
-        & np.isnan(values["decode_tokens_per_s"].data)
+        & ~_latency_is_limit(values)
     )
     decode = np.isnan(values["memory_bandwidth_bytes_per_s"].data) & (
         np.isnan(values["step_weights_s"].data) | np.isnan(values["step_per_context_token_s"].data)
@@ -140,9 +153,7 @@ def _needs_littles_law(values: Mapping[str, Field], labels: Mapping[str, Field])
             )
         if not sequence.all():
             needs["kv_bytes_per_sequence_given"] = "counts sequences in a KV pool (or give a model and token lengths)"
-    slo_basis = (values["e2e_latency_basis_code"].data == code("e2e_latency_basis", "slo")) & _given(
-        values, "e2e_slo_s"
-    )
+    slo_basis = _latency_is_limit(values)
     machine = _machine(values, labels)
     predicted = machine["step_weights_s"] & machine["step_per_context_token_s"] & machine["prefill_per_token_s"]
     if not (_given(values, "e2e_latency_s") | slo_basis | (predicted & tokens_known)).all():

@@ -1,65 +1,106 @@
-"""Price and node size: of the instance; else as given; else of the cheapest listed shape that holds a replica."""
+"""Price and node size: of the instance; else as given; else of the cheapest listed shape that holds a replica.
+
+Everything is decided cell by cell, so a scenario that states a price changes its own cells and no others.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+
+import numpy as np
 
 from gridplan.catalog import cheapest_list_instance
 from gridplan.engine.field import Field, lookup
 from gridplan.engine.labels import Labels
 
-__all__ = ["price_labels", "price_values", "priced_shape"]
+__all__ = ["Pricing"]
 
 
-def priced_shape(labels: Labels, known: Mapping[str, Field]) -> Field:
-    """The rentable shape whose price and size count in each cell, or None."""
-    resolver, catalog = labels.resolver, labels.catalog
-    stated = resolver.is_given("usd_per_node_hour") or resolver.is_given("usd_per_gpu_hour")
+@dataclass(frozen=True)
+class Pricing:
+    """The rentable shape whose price and size count in each cell (None where a price is stated), and stated prices."""
 
-    def shape(instance: str | None, gpu: str | None, tp: float, pp: float) -> str | None:
-        if instance is not None or gpu is None or stated:
-            return instance
-        found = cheapest_list_instance(catalog, gpu, int(tp), int(pp))
-        return None if found is None else found.id
+    labels: Labels
+    shape: Field
+    per_gpu: Field
+    per_node: Field
 
-    return lookup(
-        shape, labels.instance, labels.gpu, known["tensor_parallel"], known["pipeline_parallel"], dtype=object
-    )
+    @classmethod
+    def of(cls, labels: Labels, known: Mapping[str, Field]) -> Pricing:
+        """Choose the shape of every cell."""
+        catalog, peek = labels.catalog, labels.resolver.peek
+        per_gpu, per_node, size = peek("usd_per_gpu_hour"), peek("usd_per_node_hour"), peek("gpus_per_node")
 
+        def shape(
+            instance: str | None, gpu: str | None, tp: float, pp: float, gpus: float, of_gpu: float, of_node: float
+        ) -> str | None:
+            stated = not (math.isnan(of_gpu) and math.isnan(of_node))
+            if instance is not None or gpu is None or stated:
+                return instance
+            found = cheapest_list_instance(catalog, gpu, int(tp), int(pp), None if math.isnan(gpus) else int(gpus))
+            return None if found is None else found.id
 
-def price_values(labels: Labels, shape: Field) -> dict[str, Field]:
-    """`usd_per_gpu_hour`, `usd_per_node_hour`, `gpus_per_node`, `scale_up_gpus`; a stated GPU price hides a node's."""
-    resolver, catalog = labels.resolver, labels.catalog
-    values = {"usd_per_gpu_hour": resolver.resolve("usd_per_gpu_hour")}
-    by_gpu = resolver.is_given("usd_per_gpu_hour")
-    for name in ("usd_per_node_hour", "gpus_per_node", "scale_up_gpus"):
-        hidden = by_gpu and name == "usd_per_node_hour"
+        parallel = (known["tensor_parallel"], known["pipeline_parallel"])
+        chosen = lookup(shape, labels.instance, labels.gpu, *parallel, size, per_gpu, per_node, dtype=object)
+        return cls(labels, chosen, per_gpu, per_node)
 
-        def attribute(instance: str | None, name: str = name, hidden: bool = hidden) -> Any:
-            return None if instance is None or hidden else getattr(catalog.instance(instance), name)
+    def values(self) -> dict[str, Field]:
+        """`usd_per_gpu_hour`, `usd_per_node_hour`, `gpus_per_node`, `scale_up_gpus`; a GPU price hides a node's."""
+        resolver, catalog = self.labels.resolver, self.labels.catalog
+        values = {"usd_per_gpu_hour": resolver.resolve("usd_per_gpu_hour")}
+        for name in ("usd_per_node_hour", "gpus_per_node", "scale_up_gpus"):
 
-        default = lookup(attribute, shape)
-        values[name] = resolver.resolve(name, default, labels.of("instance", shape, catalog.instance))
-    return values
+            def attribute(instance: str | None, of_gpu: float, name: str = name) -> float | None:
+                hidden = name == "usd_per_node_hour" and not math.isnan(of_gpu)
+                if instance is None or hidden:
+                    return None
+                value: float | None = getattr(catalog.instance(instance), name)
+                return value
 
+            default = lookup(attribute, self.shape, self.per_gpu)
+            if name == "gpus_per_node":
+                self._refuse_other_size(default)
+            values[name] = resolver.resolve(name, default, self.labels.of("instance", self.shape, catalog.instance))
+        return values
 
-def price_labels(labels: Labels, shape: Field) -> dict[str, Field]:
-    """What sets the price, of which date, of which kind."""
-    resolver, catalog = labels.resolver, labels.catalog
-    named = next((n for n in ("usd_per_gpu_hour", "usd_per_node_hour") if resolver.is_given(n)), None)
-    if named is not None:
-        given = resolver.grid.given.get(named)
-        texts = {"priced_by": named, "price_as_of": (given.as_of if given else "") or None, "price_kind": "given"}
-        return {name: labels.space.constant(text, object) for name, text in texts.items()}
+    def _refuse_other_size(self, of_shape: Field) -> None:
+        """An instance has the size it has: its price is for that many GPUs."""
+        stated, priced = self.labels.resolver.peek("gpus_per_node").data, np.isnan(self.per_node.data)
+        differs = np.not_equal(stated, of_shape.data) & ~np.isnan(stated) & ~np.isnan(of_shape.data)
+        if (differs & priced).any():
+            message = "contradicts the instance; its price is for the size it has"
+            self.labels.resolver.problem(f"gpus_per_node {message}", "gpus_per_node")
 
-    def of(attribute: str) -> Field:
-        def label(instance: str | None) -> str | None:
+    def texts(self) -> dict[str, Field]:
+        """What sets the price, of which date, of which kind."""
+        catalog = self.labels.catalog
+        dates = {name: self._stated_date(name) for name in ("usd_per_gpu_hour", "usd_per_node_hour")}
+
+        def text(instance: str | None, of_gpu: float, of_node: float, scaled: float, attribute: str) -> str | None:
+            named = "usd_per_gpu_hour" if not math.isnan(of_gpu) else "usd_per_node_hour"
+            if not (math.isnan(of_gpu) and math.isnan(of_node)):
+                return {"id": named, "as_of": dates[named], "price_kind": "given"}[attribute]
             if instance is None or catalog.instance(instance).usd_per_node_hour is None:
                 return None
-            text: str | None = getattr(catalog.instance(instance), attribute)
-            return text
+            found: str | None = getattr(catalog.instance(instance), attribute)
+            return "given" if attribute == "price_kind" and scaled else found
 
-        return lookup(label, shape, dtype=object)
+        def of(attribute: str) -> Field:
+            fields = (self.shape, self.per_gpu, self.per_node, self._scaled())
+            return lookup(lambda i, g, n, s: text(i, g, n, s, attribute), *fields, dtype=object)
 
-    return {"priced_by": of("id"), "price_as_of": of("as_of"), "price_kind": of("price_kind")}
+        return {"priced_by": of("id"), "price_as_of": of("as_of"), "price_kind": of("price_kind")}
+
+    def _scaled(self) -> Field:
+        """1 where a scenario scales the price: it is no longer the one that was listed."""
+        names, scenarios = {"usd_per_gpu_hour", "usd_per_node_hour"}, self.labels.resolver.grid.scenarios
+        scaled = [float(bool(names & set(scenario.changes))) for scenario in scenarios]
+        if not any(scaled):
+            return self.labels.space.constant(0.0, np.float64)
+        return self.labels.space.along("scenario", scaled, np.float64)
+
+    def _stated_date(self, name: str) -> str | None:
+        given = self.labels.resolver.grid.given.get(name)
+        return (given.as_of if given else "") or None

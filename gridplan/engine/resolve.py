@@ -104,6 +104,16 @@ class Resolver:
         self.origins[name] = self._origin_of(name, base_origin)
         return self.fields[name]
 
+    def peek(self, name: str) -> Field:
+        """What the contract alone states of `name`, also where a scenario sets it; a default may fill the rest."""
+        base, _ = self._base(name)
+        stated = base if base is not None else self.space.constant(self.missing(name), self.dtype(name))
+        changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
+        if not any(change is not None and change.op == "set" for change in changes):
+            return stated
+        sets = [change if change is not None and change.op == "set" else None for change in changes]
+        return self.space.stack("scenario", [self._changed(name, stated, change) for change in sets])
+
     def _base(self, name: str) -> tuple[Field | None, OriginOf | None]:
         axis = self.grid.axis(name)
         dtype = self.dtype(name)
@@ -205,7 +215,7 @@ def unknown_labels(resolver: Resolver, catalog: Catalog) -> None:
     for name, find in finders.items():
         if not resolver.is_given(name):
             continue
-        for label in resolver.resolve(name).unique:
+        for label in resolver.peek(name).unique:
             try:
                 if label is not None:
                     find(label)

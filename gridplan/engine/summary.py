@@ -16,6 +16,9 @@ __all__ = ["Best", "Summary"]
 
 PRICE = "usd_per_mtok_output"
 
+ANCHOR_RANGE = (0.5, 2.0)
+"""Anchors outside say that first principles and the measurement disagree: such prices are not ranked (policy)."""
+
 
 @dataclass(frozen=True)
 class Best:
@@ -32,19 +35,22 @@ class Summary:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.cells = 0
-        self.feasible = 0
+        self.feasible: int | None = None
         self.binding: dict[str, int] = {}
         self.reasons: dict[str, int] = {}
         self.cheapest: dict[str, Best] = {}
+        self.unranked = False
         self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
 
     def merge(self, other: Summary) -> None:
         """Add what another summary of the same cube counted."""
         self.cells += other.cells
-        self.feasible += other.feasible
+        if other.feasible is not None:
+            self.feasible = (self.feasible or 0) + other.feasible
         for mine, theirs in ((self.binding, other.binding), (self.reasons, other.reasons)):
             for label, count in theirs.items():
                 mine[label] = mine.get(label, 0) + count
+        self.unranked = self.unranked or other.unranked
         for model, best in other.cheapest.items():
             self._offer(model, best)
 
@@ -56,7 +62,7 @@ class Summary:
                 self._count(name, arrays[name], block, into)
         if "status" in arrays:
             status = arrays["status"]
-            self.feasible += int(np.count_nonzero(status == 0)) * (block.rows // status.size)
+            self.feasible = (self.feasible or 0) + int(np.count_nonzero(status == 0)) * (block.rows // status.size)
         if PRICE in arrays:
             self._cheapest(block, arrays)
 
@@ -69,7 +75,7 @@ class Summary:
                 into[label] = into.get(label, 0) + count * repeat
 
     def _cheapest(self, block: Block, arrays: Mapping[str, Array]) -> None:
-        price = arrays[PRICE]
+        price = self._ranked(arrays)
         if np.isnan(price).all():
             return
         models, codes = self._models(block, arrays)
@@ -83,6 +89,18 @@ class Summary:
                 labels = {axis.name: axis.labels[position] for axis, position in zip(self.layout.axes, at, strict=True)}
                 row = int(np.dot(np.asarray(at, dtype=np.int64), self._strides)) if at else 0
                 self._offer(models[int(code)] if code >= 0 else "", Best(row, float(masked[place]), labels))
+
+    def _ranked(self, arrays: Mapping[str, Array]) -> Array:
+        """Prices that may be compared: without those scaled by an anchor far from what was measured."""
+        price = arrays[PRICE]
+        if "anchor_ratio" not in arrays:
+            return price
+        anchor = arrays["anchor_ratio"]
+        far = (anchor < ANCHOR_RANGE[0]) | (anchor > ANCHOR_RANGE[1])
+        if not far.any():
+            return price
+        self.unranked = True
+        return np.where(far, np.nan, price)
 
     def _models(self, block: Block, arrays: Mapping[str, Array]) -> tuple[tuple[str, ...], Array]:
         """Labels of the models and the code of each cell's model."""
@@ -108,7 +126,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, models in declared order."""
-        share = self.feasible / self.cells if self.cells else 0.0
+        share = None if self.feasible is None else self.feasible / self.cells
         order = sorted(self.cheapest.items(), key=lambda item: self._model_order(item[0]))
         return {
             "cells": self.cells,

@@ -174,16 +174,21 @@ def concurrency_compute_with_kv(
 
 @formula
 def tpot_batch_bandwidth(
-    step_weights_s: Value, step_per_context_token_s: Value, step_context_tokens: Value, tpot_slo_s: Value
+    step_weights_s: Value,
+    step_per_context_token_s: Value,
+    step_context_tokens: Value,
+    tpot_slo_s: Value,
+    step_per_sequence_s: Value = 0.0,
 ) -> Value:
-    """Batch at which a decode step takes as long as the TPOT limit: (TPOT - t_w) / (k c) [sequences], not rounded.
+    """Batch at which a decode step takes as long as the TPOT limit: (TPOT - t_w) / (k c + t_seq), not rounded.
 
     0 where the weight read alone takes that long, infinite without a limit (tpot_slo_s infinite).
 
     >>> round(tpot_batch_bandwidth(16.06e9 / 1550e9, 131072 / 1550e9, 220.8, 0.025), 2)
     784.02
     """
-    return np.maximum(tpot_slo_s - step_weights_s, 0.0) / (step_per_context_token_s * step_context_tokens)
+    per_sequence_s = step_per_context_token_s * step_context_tokens + step_per_sequence_s
+    return np.maximum(tpot_slo_s - step_weights_s, 0.0) / per_sequence_s
 
 
 @formula

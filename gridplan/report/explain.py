@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -133,7 +134,8 @@ def _one_cell(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
     space = type(inputs.space)({name: (inputs.space.labels[name][index[name]],) for name in names})
     values = {name: cut(item) for name, item in inputs.values.items()}
     labels = {name: cut(item) for name, item in inputs.labels.items()}
-    return Inputs(inputs.grid, inputs.catalog, space, values, labels, inputs.origins, inputs.warnings)
+    stated = {name: cut(item) for name, item in inputs.stated.items()}
+    return replace(inputs, space=space, values=values, labels=labels, stated=stated)
 
 
 def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple[Line, ...]:

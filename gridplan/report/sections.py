@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "kv_read_per_sequence_s",
             "prefill_compute_per_token_s",
         ),
-        *("prefill_longest_s", "request_work_s", "decode_bytes", "decode_step_s"),
+        *("prefill_longest_s", "prefill_longest_flop", "request_work_s", "decode_bytes", "decode_step_s"),
     ),
     "one replica": (
         *("concurrency_compute", "concurrency_slo", "concurrency", "tpot_share", "lambda_analytical", "anchor_ratio"),
@@ -51,6 +51,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "usd_per_hour",
             "usd_per_day",
             "usd_per_month",
+            "arrival_rate_average",
             "requests_per_month",
             "output_tokens_per_month",
         ),

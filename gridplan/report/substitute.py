@@ -12,7 +12,15 @@ from gridplan.quantities import format_quantity
 __all__ = ["formula_used", "names_in", "quantity_text", "substituted"]
 
 _NAME = re.compile(r"\b[a-z][a-z0-9_]*\b")
-_UNITS = {"weight_bits": "bits", "kv_bits": "bits", "kv_layers": "layers", "kv_heads": "heads", "head_dim": "1"}
+_UNITS = {
+    "machine_intensity_used": "FLOP/byte",
+    "flop_params_count": "count",
+    "weight_bits": "bits",
+    "kv_bits": "bits",
+    "kv_layers": "layers",
+    "kv_heads": "heads",
+    "head_dim": "1",
+}
 _THREE_DIGITS = {"tpot_s", "tpot_share", "batch_mean", "busy", "burst_to_slo"}
 _TWO_DECIMALS = {"replicas", "replica-s/s"}
 
@@ -97,13 +105,16 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     rank, _, _ = dictionary()["kv_bytes_per_token_per_gpu"].formula.partition("; MLA")
     is_mla = known.get("kv_is_mla") == 1
     model, source = texts.get("capacity_model"), texts.get("capacity_source")
-    narrow, _, wide = dictionary()["nodes"].formula.partition("; wider replicas: ")
+    narrow, wide = _by_width("nodes")
+    held_narrow, held_wide = _by_width("replicas_deployed")
     is_wide = known.get("gpus_per_replica", 1.0) > known.get("gpus_per_node", math.inf)
     by_nodes = not math.isnan(known.get("nodes", math.nan)) and not math.isnan(known.get("usd_per_node_hour", math.nan))
     branches = {
         "kv_bytes_per_token": latent if is_mla else attention,
         "kv_bytes_per_token_per_gpu": "kv_bytes_per_token" if is_mla else rank,
         "nodes": wide if is_wide else narrow,
+        "replicas_deployed": held_wide if is_wide else held_narrow,
+        "kv_bytes_per_sequence_per_gpu": _sequence_formula(known),
         "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
         "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
         if not math.isnan(known.get("usd_per_node_hour", math.nan))
@@ -125,6 +136,18 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     return branches
 
 
+def _by_width(name: str) -> tuple[str, str]:
+    """The formula for replicas inside a node and the one for wider replicas."""
+    narrow, _, wide = dictionary()[name].formula.partition("; wider replicas: ")
+    return narrow, wide
+
+
+def _sequence_formula(known: Mapping[str, float]) -> str:
+    if math.isnan(known.get("kv_bytes_per_sequence_given", math.nan)):
+        return dictionary()["kv_bytes_per_sequence_per_gpu"].formula
+    return "kv_bytes_per_sequence_given / (tensor_parallel * pipeline_parallel)"
+
+
 def _rate_formula(model: str | None, source: str | None, binds: str | None, known: Mapping[str, float]) -> str:
     if source == "measured":
         return "lambda_instance_given"
@@ -132,7 +155,11 @@ def _rate_formula(model: str | None, source: str | None, binds: str | None, know
         return "lambda_instance_given * lambda_analytical / lambda_anchor"
     if model == "littles_law":
         return "concurrency / e2e_latency_used_s"
-    caps = {"memory": "concurrency_memory", "compute": "concurrency_compute", "scheduler": "max_num_seqs"}
+    caps = {
+        "memory": "concurrency_memory",
+        "compute": "floor(concurrency_compute)",
+        "scheduler": "max_num_seqs * data_parallel",
+    }
     if binds in caps:
         cap = caps[binds]
         return f"{cap} / (output_tokens_mean * step_weights_read_s + {cap} * request_work_s)"

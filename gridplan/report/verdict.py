@@ -30,12 +30,13 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
     prefill = known["prefill_compute_per_token_s"] * known["prompt_tokens_mean"] * (1 - known["prefix_hit_ratio"])
     best = prefill + known["output_tokens_mean"] * known["step_weights_read_s"]
     longest = shown("context_tokens_max")
+    prefill_longest = shown("prefill_longest_s", known["prefill_longest_raw_s"])
     sentences = {
         "weights_exceed_memory": f"{shown('memory_shortfall_bytes_per_gpu')} a GPU are missing",
         "sequence_exceeds_pool": f"the pool holds {shown('kv_pool_tokens')}, a sequence needs up to {longest}",
         "tpot_unreachable": f"reading the weights takes {shown('step_weights_read_s')} and the KV of a sequence "
         f"{shown('kv_read_per_sequence_s')}, against {shown('tpot_slo_s')}",
-        "ttft_unreachable": f"the longest prompt takes {shown('prefill_longest_s')}, against {shown('ttft_slo_s')}",
+        "ttft_unreachable": f"the longest prompt takes {prefill_longest}, against {shown('ttft_slo_s')}",
         "e2e_unreachable": f"the best possible is {shown('e2e_slo_s', best)}, against {shown('e2e_slo_s')}",
         "context_exceeds_model": f"{longest} against {shown('context_tokens_max', known['max_position_embeddings'])}",
     }

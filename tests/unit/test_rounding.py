@@ -117,10 +117,10 @@ def test_a_relative_guard_alone_misses_whole_differences_and_the_magnitude_guard
         (0.0, 0.0, 0.0),
         (1e-300, 1.0, 0.0),  # the guard is relative: a tiny demand still needs one
         (-2.5, -2.0, -3.0),
-        (-3.0 + 1e-13, -3.0, -3.0),
+        (-3.0 + 1e-14, -3.0, -3.0),
         (1e13, 1e13, 1e13),  # a whole number stays, however wide the guard
-        (1e13 + 0.25, 1e13, 1e13),
-        (1e13 + 0.75, 1e13 + 1, 1e13 + 1),
+        (1e13 + 0.25, 1e13 + 1, 1e13),  # 1e13 is far above any count, and fractions still count
+        (1e13 + 0.75, 1e13 + 1, 1e13),
         (2.0**53 - 1, 2.0**53 - 1, 2.0**53 - 1),
         (1e300, 1e300, 1e300),
         (math.inf, math.inf, math.inf),

@@ -1,0 +1,82 @@
+"""What several test files share: the example grids, their cubes computed once, and the command line in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import gridplan
+from gridplan.cli import main
+
+ROOT = Path(__file__).parents[1]
+GRIDS = ROOT / "grids"
+
+# `--import-mode=importlib` puts no test folder on sys.path; the scalar oracle is a module of its own.
+sys.path.append(str(Path(__file__).parent / "reference"))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call of the command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+
+
+def call(*arguments: str | Path) -> Outcome:
+    """`gridplan` with these arguments, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    code = stop.value.code
+    assert isinstance(code, int)
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+@cache
+def example_cube(name: str) -> xr.Dataset:
+    """The cube of one grid of `grids/`; computed once, so copy it before changing it."""
+    return gridplan.evaluate(gridplan.load_grid(GRIDS / f"{name}.yaml"))
+
+
+@pytest.fixture(scope="session")
+def cli() -> Cli:
+    """The command line: `cli("run", path, "-o", folder)` gives its exit code and what it printed."""
+    return call
+
+
+@pytest.fixture(scope="session")
+def grids() -> Path:
+    """The folder of example grids."""
+    return GRIDS
+
+
+@pytest.fixture(scope="session")
+def cube() -> Callable[[str], xr.Dataset]:
+    """`cube("quickstart")`: the Dataset of an example grid."""
+    return example_cube
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`folder("quickstart")`: an example grid as written by `run`, once."""
+
+    @cache
+    def written(name: str) -> Path:
+        path = tmp_path_factory.mktemp("cubes") / name
+        gridplan.run(gridplan.load_grid(GRIDS / f"{name}.yaml"), path)
+        return path
+
+    return written

@@ -1,0 +1,270 @@
+"""One cell of a plan in exact rational arithmetic: a second `replica_seconds`, written from the design of the plan.
+
+It shares no code with the chain: inputs are the decimals a person wrote, every number is a `Fraction`, counts are
+floors and ceilings of exact quotients, fleets are found by counting upwards. Only the entries of the catalog are read
+from the package. What nobody knows is `UNKNOWN`, which absorbs arithmetic and compares as false; it leaves as None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from scalar_oracle_fleet import UNKNOWN, Unknown, add_cost, add_fleet
+
+from gridplan.catalog import load_catalog
+
+__all__ = ["plan"]
+
+GIB = 2**30
+TIE = Fraction(1, 10**9)
+LIMITS = ("memory", "compute", "scheduler", "tpot", "e2e")
+DEFAULTS: Mapping[str, Any] = {
+    **{name: 1 for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "zones", "redundancy")},
+    **{name: 0 for name in ("prefix_hit_ratio", "lost_units", "step_per_sequence_s")},
+    **{"kv_efficiency": 1, "hours_per_month": 730, "failure_domain": "gpu", "lost_domain": "gpu"},
+    **{"resident_context": "final", "step_context": "mean", "flop_params": "total"},
+    **{"compute_ceiling_model": "with_kv"},
+}
+Cell = dict[str, Any]
+
+
+def exact(value: Any) -> Any:
+    """The decimal that was written; texts stay, None is unknown."""
+    if value is None:
+        return UNKNOWN
+    return value if isinstance(value, (str, Unknown, Fraction)) else Fraction(repr(value))
+
+
+def lowest(values: Iterable[Any]) -> Any:
+    """The smallest of the values that are known."""
+    return min((value for value in values if value is not UNKNOWN), default=UNKNOWN)
+
+
+def plan(given: Mapping[str, Any]) -> Cell:
+    """Every measure of one cell; `given` holds inputs by the names of the contract, in base units."""
+    x = _inputs(given)
+    m: Cell = {"gpus_per_replica": x["tensor_parallel"] * x["pipeline_parallel"] * x["data_parallel"]}
+    for section in (_workload, _memory, _times, _ceilings, _verdict, _limits, _quoted_step, add_fleet, add_cost):
+        section(x, m)
+    return {name: None if value is UNKNOWN else value for name, value in m.items() if not name.startswith("_")}
+
+
+def _inputs(given: Mapping[str, Any]) -> Cell:
+    """What the contract states, then the defaults, then what the labels imply."""
+    catalog = load_catalog()
+    instance = catalog.instances[given["instance"]] if given.get("instance") else None
+    gpu, model = catalog.gpus[instance.gpu if instance else given["gpu"]], catalog.models[given["model"]]
+    weight = given.get("weight_dtype") or model.native_weight_dtype
+    sixteen = weight if weight in ("bf16", "fp16") else "bf16" if "bf16" in gpu.flops else "fp16"
+    kv = given.get("kv_dtype") or sixteen
+    engine = catalog.engine("vllm")
+    large = gpu.memory_bytes is not None and gpu.memory_bytes >= 70 * GIB and "a100" not in gpu.id
+    x: Cell = {
+        "gpu_memory_bytes": gpu.memory_bytes,
+        "memory_bandwidth_bytes_per_s": gpu.memory_bandwidth_bytes_per_s,
+        "peak_flops": _peak_flops(weight, gpu.flops),
+        "gpu_memory_utilization": engine.default_fraction,
+        "kv_block_tokens": engine.block_tokens,
+        "max_num_seqs": 1024 if large else 256,
+        **{"mbu": engine.mbu, "mfu": engine.mfu},
+        **DEFAULTS,
+        **given,
+    }
+    bits = {role: exact(catalog.dtypes[role, name].bits_per_element) for role, name in (("weight", weight), ("kv", kv))}
+    x = {name: value if name == "classes" else exact(value) for name, value in x.items()}
+    return {**x, "gpu": gpu, "model": model, "instance": instance, "weight": weight, "kv": kv, "bits": bits}
+
+
+def _peak_flops(weight: str, flops: Mapping[str, float]) -> Any:
+    """Formats a GPU lacks compute at its 16-bit rate; bf16 itself does not fall back."""
+    column = {"nvfp4": "fp4", "mxfp4": "fp4", "int4": "none"}.get(weight, weight)
+    sixteen = flops.get("bf16", flops.get("fp16"))
+    return flops.get(column, None if weight == "bf16" else sixteen)
+
+
+def _workload(x: Cell, m: Cell) -> None:
+    prompt = x["context_tokens"] - x["output_tokens"] if "context_tokens" in x else x.get("prompt_tokens")
+    rows = x.get("classes") or [(1, prompt, x.get("output_tokens"))]
+    rows = [tuple(exact(value) for value in row) for row in rows]
+    mean_prompt, mean_output = (sum(row[0] * row[i] for row in rows) for i in (1, 2))
+    residence = sum(w * o for w, _, o in rows)
+    m["prompt_tokens_mean"], m["output_tokens_mean"] = mean_prompt, mean_output
+    m["context_tokens_mean"] = mean_prompt + mean_output
+    m["context_tokens_max"] = max(p + o for _, p, o in rows)
+    m["prompt_tokens_max"] = max(p for _, p, _ in rows)
+    m["resident_tokens"] = {
+        "final": mean_prompt + mean_output,
+        "mean": mean_prompt + mean_output / 2,
+        "residence_weighted": sum(w * o * (p + o) for w, p, o in rows) / residence,
+        "max": m["context_tokens_max"],
+    }[x["resident_context"]]
+    seen = sum(w * o * (p + o / 2) for w, p, o in rows) / residence
+    m["step_context_tokens"] = seen if x["step_context"] == "mean" else mean_prompt + mean_output
+
+
+def _memory(x: Cell, m: Cell) -> None:
+    model, tp, pp, dp = x["model"], x["tensor_parallel"], x["pipeline_parallel"], x["data_parallel"]
+    x["stored"] = exact(model.params_total) * x["bits"]["weight"] / 8
+    m["gpu_memory_source"] = x["gpu"].memory_source or None
+    m["weights_bytes_per_gpu"] = x["stored"] / (tp * pp)
+    m["usable_memory_bytes_per_gpu"] = x["gpu_memory_bytes"] * x["gpu_memory_utilization"]
+    element = x["bits"]["kv"] / 8
+    if model.attention == "mla":
+        row = (model.kv_lora_rank + model.qk_rope_head_dim) * element
+        m["kv_bytes_per_token"], rank = model.kv_layers * row, row
+    else:
+        row = 2 * model.head_dim * element
+        m["kv_bytes_per_token"] = model.kv_layers * model.kv_heads * row
+        rank = max(1, ceil(model.kv_heads / tp)) * row
+    m["kv_bytes_per_token_per_gpu"] = ceil(model.kv_layers / pp) * rank
+    free = m["usable_memory_bytes_per_gpu"] - m["weights_bytes_per_gpu"] - x["workspace_bytes"]
+    m["_free"] = free
+    m["kv_pool_bytes_per_gpu"] = UNKNOWN if free is UNKNOWN else max(free, Fraction(0))
+    m["memory_shortfall_bytes_per_gpu"] = UNKNOWN if free is UNKNOWN else max(-free, Fraction(0))
+    block = x["kv_block_tokens"] * m["kv_bytes_per_token_per_gpu"]
+    m["kv_pool_tokens"] = floor(m["kv_pool_bytes_per_gpu"] / block) * x["kv_block_tokens"] * dp
+    m["kv_bytes_per_sequence"] = m["resident_tokens"] * m["kv_bytes_per_token"]
+    m["kv_bytes_per_sequence_per_gpu"] = m["resident_tokens"] * m["kv_bytes_per_token_per_gpu"]
+    pool = x["kv_efficiency"] * m["kv_pool_bytes_per_gpu"]
+    m["concurrency_memory"] = floor(pool / m["kv_bytes_per_sequence_per_gpu"]) * dp
+    m["concurrency_memory_worst"] = floor(m["kv_pool_tokens"] / x.get("max_model_len", m["context_tokens_max"]))
+
+
+def _times(x: Cell, m: Cell) -> None:
+    model, tp, pp, dp = x["model"], x["tensor_parallel"], x["pipeline_parallel"], x["data_parallel"]
+    read = x["memory_bandwidth_bytes_per_s"] * x["mbu"]
+    active = exact(model.params_active)
+    if x["flop_params"] == "matmul":
+        active = active - exact(model.params_embedding) * (1 if model.tie_word_embeddings else 2)
+    x["multiplied"] = active
+    m["step_weights_read_s"] = x["stored"] / (tp * read)
+    m["kv_read_per_context_token_s"] = m["kv_bytes_per_token_per_gpu"] * pp / (read * dp)
+    m["kv_read_per_sequence_s"] = m["kv_read_per_context_token_s"] * m["step_context_tokens"]
+    m["prefill_compute_per_token_s"] = 2 * active / (tp * x["peak_flops"] * x["mfu"] * dp)
+    miss = 1 - x["prefix_hit_ratio"]
+    m["prefill_longest_s"] = m["prefill_compute_per_token_s"] * dp * m["prompt_tokens_max"] * miss
+    m["prefill_longest_flop"] = 2 * active * m["prompt_tokens_max"]
+    m["_prefill"] = m["prefill_compute_per_token_s"] * m["prompt_tokens_mean"] * miss
+    m["_decode"] = m["output_tokens_mean"] * (m["kv_read_per_sequence_s"] + x["step_per_sequence_s"])
+    m["request_work_s"] = m["_prefill"] + m["_decode"]
+
+
+def _ceilings(x: Cell, m: Cell) -> None:
+    intensity = x["peak_flops"] / x["memory_bandwidth_bytes_per_s"]
+    if x["compute_ceiling_model"] == "weights_only":
+        compute = intensity * x["bits"]["weight"] / 16
+    else:
+        gain = 2 * x["multiplied"] / intensity - m["step_context_tokens"] * m["kv_bytes_per_token"]
+        compute = x["stored"] / gain if gain > 0 else UNKNOWN
+    tpot, weights = x.get("tpot_slo_s", UNKNOWN), m["step_weights_read_s"]
+    room = tpot - weights
+    each = m["kv_read_per_sequence_s"] + x["step_per_sequence_s"]
+    batch = UNKNOWN if room is UNKNOWN else max(room, Fraction(0)) / each
+    share = 1 - weights / tpot
+    m["concurrency_compute"] = compute
+    m["concurrency_slo"] = floor(batch)
+    m["tpot_share"] = UNKNOWN if share is UNKNOWN else max(share, Fraction(0))
+    m["_scheduler"] = x["max_num_seqs"] * x["data_parallel"]
+    caps = (m["concurrency_memory"], floor(compute), m["concurrency_slo"], m["_scheduler"])
+    m["concurrency"] = lowest(caps)
+
+
+def _verdict(x: Cell, m: Cell) -> None:
+    """The first reason that applies, and nulls where there is no plan."""
+    best = m["_prefill"] + m["output_tokens_mean"] * m["step_weights_read_s"]
+    longest, limit = m["context_tokens_max"], exact(x["model"].max_position_embeddings)
+    stated = x.get("max_model_len", UNKNOWN)
+    needed = (*(x[name] for name in ("gpu_memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops")), x["stored"])
+    applies = {
+        "dtype_unsupported_by_gpu": not _formats_ok(x),
+        "tensor_parallel_illegal": not _split_ok(x),
+        "context_exceeds_model": longest > limit or longest > stated or stated > limit,
+        "catalog_value_missing": UNKNOWN in needed,
+        "weights_exceed_memory": m["_free"] <= 0,
+        "sequence_exceeds_pool": m["concurrency_memory"] < 1 or m["concurrency_memory_worst"] < 1,
+        "tpot_unreachable": m["step_weights_read_s"] >= x.get("tpot_slo_s", UNKNOWN) or m["concurrency_slo"] < 1,
+        "ttft_unreachable": m["prefill_longest_s"] > x.get("ttft_slo_s", UNKNOWN),
+        "e2e_unreachable": best > x.get("e2e_slo_s", UNKNOWN),
+    }
+    m["infeasible_reason"] = next((name for name, is_so in applies.items() if is_so), None)
+    m["status"] = "ok" if m["infeasible_reason"] is None else "infeasible"
+    if m["infeasible_reason"]:
+        m["concurrency"] = UNKNOWN
+
+
+def _formats_ok(x: Cell) -> bool:
+    """bf16 needs a GPU that computes it, an NVFP4 cache an NVIDIA GPU with FP4; all else is storage or falls back."""
+    gpu = x["gpu"]
+    if "bf16" in (x["weight"], x["kv"]) and "bf16" not in gpu.flops:
+        return False
+    return x["kv"] != "nvfp4" or (gpu.vendor == "NVIDIA" and "fp4" in gpu.flops)
+
+
+def _split_ok(x: Cell) -> bool:
+    """Whether the heads and the MLP divide by TP, and a TP group fits the fast fabric of a named instance."""
+    model, tp = x["model"], int(x["tensor_parallel"])
+    widths = [model.attention_heads]
+    if not model.num_experts or model.num_moe_layers < model.num_layers:
+        widths.append(model.intermediate_size)
+    if model.num_experts:
+        widths.append(model.moe_intermediate_size)
+    heads = model.attention == "mla" or model.kv_heads % tp == 0 or tp % model.kv_heads == 0
+    fits = x["instance"] is None or tp <= x["instance"].scale_up_gpus
+    return heads and fits and all(width % tp == 0 for width in widths if width is not None)
+
+
+def _limits(x: Cell, m: Cell) -> None:
+    """The rate of a replica, what sets it, and how far the next limit is."""
+    names = ("lambda_analytical", "lambda_instance", "binding_constraint", "binding_ties", "binding_next")
+    names += ("margin_to_next", "capacity_source", "lambda_basis", "slo_basis", "anchor_ratio")
+    m.update(dict.fromkeys(names, UNKNOWN))
+    if m["infeasible_reason"]:
+        return
+    out, weights, work = m["output_tokens_mean"], m["step_weights_read_s"], m["request_work_s"]
+
+    def at(cap: Any) -> Any:
+        return cap / (out * weights + cap * work)
+
+    slack = x.get("e2e_slo_s", UNKNOWN) - m["_prefill"]
+    rates = dict(
+        zip(
+            LIMITS,
+            (
+                at(m["concurrency_memory"]),
+                at(m["concurrency_compute"]),
+                at(m["_scheduler"]),
+                m["tpot_share"] / work,
+                (1 - out * weights / slack) / work,
+            ),
+            strict=True,
+        )
+    )
+    rate = lowest([*rates.values(), at(floor(m["concurrency_compute"]))])
+    low = lowest(rates.values())
+    ties = [name for name in LIMITS if rates[name] <= low * (1 + TIE)]
+    rest = {name: value for name, value in rates.items() if name not in ties and value is not UNKNOWN}
+    m["lambda_analytical"] = m["lambda_instance"] = rate
+    m["binding_constraint"] = "balanced" if {"memory", "compute"} <= set(ties) else ties[0]
+    m["binding_ties"] = "+".join(ties)
+    if rest:
+        m["binding_next"] = min(rest, key=lambda name: rest[name])
+        m["margin_to_next"] = rest[m["binding_next"]] / rate - 1
+    m["capacity_source"], m["lambda_basis"] = "analytical", "mean_tpot"
+    limited = any(name in x for name in ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"))
+    m["slo_basis"] = "mean" if limited else UNKNOWN
+
+
+def _quoted_step(x: Cell, m: Cell) -> None:
+    """The decode step that is quoted: the stated batch at its resident context, else the cell's own concurrency."""
+    feasible = m["infeasible_reason"] is None
+    batch = x.get("decode_batch", m["concurrency"]) if feasible else UNKNOWN
+    context = x.get("decode_context_tokens")
+    if context is None:
+        context = m["resident_tokens"] if "decode_batch" in x else m["step_context_tokens"]
+    m["decode_batch_quoted"], m["decode_context_quoted"] = batch, context
+    per_sequence = m["kv_read_per_context_token_s"] * context + x["step_per_sequence_s"]
+    m["decode_step_s"] = m["step_weights_read_s"] + batch * per_sequence
+    m["decode_bytes"] = x["stored"] + batch * context * m["kv_bytes_per_token"]
