@@ -63,6 +63,7 @@ STEPS: tuple[Step, ...] = (
         prompt_tokens="prompt_tokens_max",
     ),
     step("prefill_work_s", kernels.prefill_work_s, prefill_per_token_s="prefill_compute_per_token_s"),
+    step("prefill_latency_s", steps.prefill_latency_s),
     step(
         "decode_work_s",
         kernels.decode_work_s,

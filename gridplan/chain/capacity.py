@@ -96,7 +96,7 @@ def lambda_analytical(
     concurrency_slo_given_rate: Array,
     tpot_share: Array,
     request_work_s: Array,
-    prefill_work_s: Array,
+    prefill_latency_s: Array,
     output_tokens_mean: Array,
     step_weights_read_s: Array,
     e2e_slo_s: Array,
@@ -107,7 +107,7 @@ def lambda_analytical(
     """
     rate = np.fmin(
         kernels.rate_at_tpot(tpot_share, request_work_s),
-        kernels.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s),
+        kernels.rate_at_e2e(e2e_slo_s, prefill_latency_s, output_tokens_mean, step_weights_read_s, request_work_s),
     )
     for cap in (
         concurrency_memory,
@@ -175,11 +175,11 @@ def e2e_latency_used_s(
     output_tokens_mean: Array,
     step_weights_read_s: Array,
     request_work_s: Array,
-    prefill_work_s: Array,
+    prefill_latency_s: Array,
     tpot_s: Array,
 ) -> Array:
     """Latency that Little's law uses [s]: given, predicted at the cap, or prefill plus decode as planned."""
     at_cap = kernels.latency_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
-    planned = prefill_work_s + output_tokens_mean * tpot_s
+    planned = prefill_latency_s + output_tokens_mean * tpot_s
     used = np.where(capacity_model_code == _LITTLE, first_given(latency_given_s, at_cap), planned)
     return np.where(np.isnan(lambda_instance), np.nan, used)

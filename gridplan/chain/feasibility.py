@@ -36,7 +36,7 @@ def infeasible_reason_code(
     ttft_slo_s: Array,
     e2e_slo_s: Array,
     prefill_longest_raw_s: Array,
-    prefill_work_s: Array,
+    prefill_latency_s: Array,
     output_tokens_mean: Array,
     decode_tokens_per_s: Array,
     concurrency_slo_raw: Array,
@@ -56,7 +56,7 @@ def infeasible_reason_code(
     gated = ~(measured & (measured_here == 1))
     too_small = floor_exact(concurrency_slo_raw) < 1
     by_e2e = concurrency_slo_which == LIMITS.index("e2e")
-    unloaded = prefill_work_s + output_tokens_mean * step_weights_read_s
+    unloaded = prefill_latency_s + output_tokens_mean * step_weights_read_s
     no_scale = np.isnan(lambda_anchor) | np.isnan(lambda_analytical) | np.isnan(lambda_instance_given)
     unscaled = (fallback_analytical == 1) & ~np.isnan(lambda_analytical)
     reasons = {

@@ -30,7 +30,7 @@ def limit_rates(
     latency_given_s: Array,
     tpot_share: Array,
     request_work_s: Array,
-    prefill_work_s: Array,
+    prefill_latency_s: Array,
     output_tokens_mean: Array,
     step_weights_read_s: Array,
     e2e_slo_s: Array,
@@ -52,7 +52,9 @@ def limit_rates(
     batch = at(np.where(capacity_model_code == _LITTLE, concurrency_slo_raw, concurrency_slo_given_rate))
     is_e2e = concurrency_slo_which == LIMITS.index("e2e")
     tpot_alone = kernels.rate_at_tpot(tpot_share, request_work_s)
-    e2e_alone = kernels.rate_at_e2e(e2e_slo_s, prefill_work_s, output_tokens_mean, step_weights_read_s, request_work_s)
+    e2e_alone = kernels.rate_at_e2e(
+        e2e_slo_s, prefill_latency_s, output_tokens_mean, step_weights_read_s, request_work_s
+    )
     tpot = np.fmin(np.where(stated, np.nan, tpot_alone), np.where(is_e2e, np.nan, batch))
     e2e = np.fmin(np.where(stated, np.nan, e2e_alone), np.where(is_e2e, batch, np.nan))
     measured = np.where(capacity_source_code == code("capacity_source", "analytical"), np.nan, lambda_instance)

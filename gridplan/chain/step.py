@@ -128,3 +128,8 @@ def decode_context_quoted(
 def request_work_s(prefill_work_s: Array, decode_work_s: Array) -> Array:
     """Replica time one request takes [s]: its prefill and its share of decode steps, without the weight read."""
     return prefill_work_s + decode_work_s
+
+
+def prefill_latency_s(prefill_work_s: Array, data_parallel: Array) -> Array:
+    """Unqueued prefill of the mean prompt as its request sees it [s]; one prompt runs on one attention rank."""
+    return prefill_work_s * data_parallel

@@ -27,8 +27,7 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
     def shown(name: str, value: float | None = None) -> str:
         return quantity_text(name, known[name] if value is None else value)
 
-    prefill = known["prefill_compute_per_token_s"] * known["prompt_tokens_mean"] * (1 - known["prefix_hit_ratio"])
-    best = prefill + known["output_tokens_mean"] * known["step_weights_read_s"]
+    best = known["prefill_latency_s"] + known["output_tokens_mean"] * known["step_weights_read_s"]
     longest = shown("context_tokens_max")
     prefill_longest = shown("prefill_longest_s", known["prefill_longest_raw_s"])
     sentences = {

@@ -174,7 +174,7 @@ def _ceilings(x: Cell, m: Cell) -> None:
 
 def _verdict(x: Cell, m: Cell) -> None:
     """The first reason that applies, and nulls where there is no plan."""
-    best = m["_prefill"] + m["output_tokens_mean"] * m["step_weights_read_s"]
+    best = m["_prefill"] * x["data_parallel"] + m["output_tokens_mean"] * m["step_weights_read_s"]
     longest, limit = m["context_tokens_max"], exact(x["model"].max_position_embeddings)
     stated = x.get("max_model_len", UNKNOWN)
     needed = (*(x[name] for name in ("gpu_memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops")), x["stored"])
@@ -192,7 +192,7 @@ def _verdict(x: Cell, m: Cell) -> None:
     m["infeasible_reason"] = next((name for name, is_so in applies.items() if is_so), None)
     m["status"] = "ok" if m["infeasible_reason"] is None else "infeasible"
     if m["infeasible_reason"]:
-        m["concurrency"] = UNKNOWN
+        m.update(dict.fromkeys(("concurrency", "prefill_longest_s", "prefill_longest_flop"), UNKNOWN))
 
 
 def _formats_ok(x: Cell) -> bool:
@@ -228,7 +228,7 @@ def _limits(x: Cell, m: Cell) -> None:
     def at(cap: Any) -> Any:
         return cap / (out * weights + cap * work)
 
-    slack = x.get("e2e_slo_s", UNKNOWN) - m["_prefill"]
+    slack = x.get("e2e_slo_s", UNKNOWN) - m["_prefill"] * x["data_parallel"]
     rates = dict(
         zip(
             LIMITS,

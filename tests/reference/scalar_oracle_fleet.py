@@ -84,7 +84,7 @@ def add_fleet(x: Cell, m: Cell) -> None:
     m["output_tokens_per_s_replica"] = each * m["output_tokens_mean"]
     m["batch_mean"] = m["output_tokens_per_s_replica"] * m["tpot_s"]
     m["burst_to_slo"] = active * lam / rate
-    planned_s = m["_prefill"] + m["output_tokens_mean"] * m["tpot_s"]
+    planned_s = m["_prefill"] * x["data_parallel"] + m["output_tokens_mean"] * m["tpot_s"]
     m["e2e_latency_used_s"], m["in_flight"] = planned_s, rate * planned_s
 
 
