@@ -126,6 +126,12 @@ def _warnings(resolver: Resolver, values: Mapping[str, Field]) -> tuple[str, ...
             "decode_tokens_per_s has no decode_tokens_at_concurrency: a throughput measured at "
             "another batch than planned does not hold"
         )
+    mixed = any(len(workload.classes) > 1 for workload in resolver.grid.workloads)
+    if mixed and not resolver.is_given("resident_context"):
+        warnings.append(
+            "resident_context final (the default) averages classes over arrivals; long outputs stay longer, so a "
+            "pool of mixed classes holds fewer: compare with residence_weighted"
+        )
     if (values["gpu_memory_utilization"].data >= 0.99).any():
         warnings.append("gpu_memory_utilization of 0.99 and more leaves the driver no memory: engines fail to start")
     return tuple(warnings)

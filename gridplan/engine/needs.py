@@ -163,7 +163,12 @@ def _needs_littles_law(values: Mapping[str, Field], labels: Mapping[str, Field])
 
 def _needs_replica_seconds(values: Mapping[str, Field], labels: Mapping[str, Field]) -> dict[str, str]:
     needs = _tokens(values)
-    for name, known in _machine(values, labels).items():
+    unknown = {name: known for name, known in _machine(values, labels).items() if not known.all()}
+    if len(unknown) == len(_machine(values, labels)):
+        # One cause, one message: nothing is known of the machine because a label is missing.
+        absent = [name for name in ("gpu", "model") if not _known(labels, name).all()]
+        return {**needs, **{name: "prices a request in replica time (or give the times of a step)" for name in absent}}
+    for name, known in unknown.items():
         if not known.all():
             needs[name] = "prices a request in replica time (or give a gpu and a model)"
     capped = _memory_known(values, labels) | ~np.isnan(values["max_num_seqs"].data)
@@ -184,7 +189,8 @@ def _check_domains(resolver: Resolver, values: Mapping[str, Field]) -> None:
     short = zone & (values["redundancy"].data > 0) & (values["zones"].data <= values["redundancy"].data)
     if short.any():
         resolver.problem(
-            "zones must exceed redundancy where failure_domain is zone: nothing is left otherwise", "zones"
+            "failure_domain zone needs more zones than redundancy: set zones, or nothing is left after the loss",
+            "zones",
         )
     no_node = np.isnan(values["gpus_per_node"].data)
     node = (values["failure_domain_code"].data == code("failure_domain", "node")) & (values["redundancy"].data > 0)

@@ -183,7 +183,7 @@ class Resolver:
                 scenario = self.grid.scenarios[index["scenario"]].name
                 if change.op == "set":
                     return Origin("assumption", f"scenario {scenario}")
-                return Origin(found.cls, f"{found.source}; scenario {scenario}", found.as_of, found.provider)
+                return Origin(found.cls, f"{found.source}, scenario {scenario}", found.as_of, found.provider)
             return found
 
         return origin

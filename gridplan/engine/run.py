@@ -30,12 +30,6 @@ DEFAULT_MAX_CELLS = 5_000_000
 """Cells above which `run` refuses unless told otherwise (policy of this project)."""
 
 
-UNRANKED = (
-    "cells scaled by an anchor_ratio outside 0.5 to 2 are not ranked among the cheapest: there, first principles and "
-    "the measurement disagree too far"
-)
-
-
 @dataclass(frozen=True)
 class RunResult:
     """What a run wrote and found."""
@@ -123,7 +117,7 @@ def run(
         bytes=sum(receipt.bytes for receipt in receipts),
         parts=len(parts),
         summary=summary,
-        warnings=(*inputs.warnings, *((wide,) if wide else ()), *((UNRANKED,) if summary.unranked else ())),
+        warnings=(*inputs.warnings, *((wide,) if wide else ()), *summary.warnings()),
     )
 
 

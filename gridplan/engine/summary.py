@@ -39,7 +39,7 @@ class Summary:
         self.binding: dict[str, int] = {}
         self.reasons: dict[str, int] = {}
         self.cheapest: dict[str, Best] = {}
-        self.unranked = False
+        self.unranked = self.short = False
         self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
 
     def merge(self, other: Summary) -> None:
@@ -51,6 +51,7 @@ class Summary:
             for label, count in theirs.items():
                 mine[label] = mine.get(label, 0) + count
         self.unranked = self.unranked or other.unranked
+        self.short = self.short or other.short
         for model, best in other.cheapest.items():
             self._offer(model, best)
 
@@ -91,16 +92,18 @@ class Summary:
                 self._offer(models[int(code)] if code >= 0 else "", Best(row, float(masked[place]), labels))
 
     def _ranked(self, arrays: Mapping[str, Array]) -> Array:
-        """Prices that may be compared: without those scaled by an anchor far from what was measured."""
+        """Prices that may be compared: of fleets that hold their plan, and not scaled by a far anchor."""
         price = arrays[PRICE]
-        if "anchor_ratio" not in arrays:
-            return price
-        anchor = arrays["anchor_ratio"]
-        far = (anchor < ANCHOR_RANGE[0]) | (anchor > ANCHOR_RANGE[1])
-        if not far.any():
-            return price
-        self.unranked = True
-        return np.where(far, np.nan, price)
+        if "fleet_sufficient" in arrays and (short := arrays["fleet_sufficient"] == 0).any():
+            self.short = True
+            price = np.where(short, np.nan, price)
+        if "anchor_ratio" in arrays:
+            anchor = arrays["anchor_ratio"]
+            far = (anchor < ANCHOR_RANGE[0]) | (anchor > ANCHOR_RANGE[1])
+            if far.any():
+                self.unranked = True
+                price = np.where(far, np.nan, price)
+        return price
 
     def _models(self, block: Block, arrays: Mapping[str, Array]) -> tuple[tuple[str, ...], Array]:
         """Labels of the models and the code of each cell's model."""
@@ -123,6 +126,18 @@ class Summary:
         known = self.cheapest.get(model)
         if known is None or (best.price, best.row) < (known.price, known.row):
             self.cheapest[model] = best
+
+    def warnings(self) -> list[str]:
+        """What a reader of the cheapest plans must know."""
+        said = []
+        if self.unranked:
+            said.append(
+                "cells scaled by an anchor_ratio outside 0.5 to 2 are not ranked among the cheapest: there, first "
+                "principles and the measurement disagree too far"
+            )
+        if self.short:
+            said.append("cells whose nodes_given do not hold the plan (fleet_sufficient false) are not ranked")
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, models in declared order."""

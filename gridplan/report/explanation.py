@@ -79,7 +79,7 @@ class Explanation:
 
 def _page(explanation: Explanation) -> str:
     """The chain top to bottom: labels, verdict, one block per section, then the inputs with their provenance."""
-    at = ", ".join(f"{name}={label}" for name, label in explanation.labels.items())
+    at = ", ".join(f"{name}={_label(label)}" for name, label in explanation.labels.items())
     rows = [f"{explanation.grid}{' at ' + at if at else ''}", f"status    {explanation.status}: {explanation.verdict}"]
     facts = explanation.facts
     for name in (
@@ -116,6 +116,10 @@ def _rows(line: Line) -> list[str]:
         if line.numbers != line.formula:
             rows.append(f"    = {line.numbers}")
     return rows
+
+
+def _label(label: str | float) -> str:
+    return label if isinstance(label, str) else f"{label:.12g}"
 
 
 def _short(source: str) -> str:
