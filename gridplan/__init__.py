@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gridplan import formulas
     from gridplan.contract import load_grid, loads_grid
     from gridplan.engine.evaluate import evaluate
+    from gridplan.engine.reduce import reduce
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
@@ -26,6 +27,7 @@ _PLACES = {
     "load_grid": "gridplan.contract",
     "loads_grid": "gridplan.contract",
     "evaluate": "gridplan.engine.evaluate",
+    "reduce": "gridplan.engine.reduce",
     "run": "gridplan.engine.run",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
@@ -49,6 +51,7 @@ __all__ = [
     "load_grid",
     "loads_grid",
     "open_cube",
+    "reduce",
     "run",
 ]
 

@@ -18,6 +18,7 @@ __all__ = [
     "GridplanError",
     "Problem",
     "StoreError",
+    "VerifyError",
     "nearest",
     "suggestion",
 ]
@@ -72,6 +73,12 @@ class StoreError(GridplanError):
     """A cube folder cannot be read or written."""
 
     exit_code = 3
+
+
+class VerifyError(StoreError):
+    """A stored cube is not as it was written."""
+
+    exit_code = 1
 
 
 def nearest(name: str, valid: Iterable[str], count: int = 3) -> list[str]:

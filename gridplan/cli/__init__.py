@@ -20,6 +20,7 @@ __all__ = ["main"]
 COMMANDS: Mapping[str, str] = {
     "run": "Plan every combination of a grid and write the cube as Parquet.",
     "estimate": "Print how large a grid is before running it.",
+    "verify": "Check every part of a written cube against its receipt.",
     "explain": "Show the chain of one cell with its numbers.",
     "validate": "Check a contract file and report every problem.",
     "schema": "Print the JSON Schema of the contract file.",

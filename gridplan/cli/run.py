@@ -17,8 +17,11 @@ __all__ = ["command"]
 @click.argument("grid", type=click.Path())
 @click.option("-o", "--output", "folder", required=True, type=click.Path(), help="Folder to write the cube to.")
 @click.option("--force", is_flag=True, help="Replace a cube that is already there.")
+@click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
+@click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
 @click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 5,000,000).")
 @click.option("--outputs", default=None, metavar="NAME,...", help="Compute and write only these measures.")
+@click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "none"]), default="zstd", show_default=True)
 @click.option("--single-file", is_flag=True, help="Write one Parquet file whatever the size.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -26,8 +29,11 @@ def command(
     grid: str,
     folder: str,
     force: bool,
+    resume: bool,
+    workers: int | None,
     max_cells: int | None,
     outputs: str | None,
+    drop_infeasible: bool,
     compression: str,
     single_file: bool,
     as_json: bool,
@@ -36,17 +42,26 @@ def command(
     from gridplan.contract import load_grid
 
     loaded = load_grid(grid)
+    from gridplan.cli.progress import cells_bar
     from gridplan.engine.run import DEFAULT_MAX_CELLS, run
+    from gridplan.engine.size import cells_of
 
-    result = run(
-        loaded,
-        folder,
-        force=force,
-        max_cells=max_cells or DEFAULT_MAX_CELLS,
-        outputs=None if outputs is None else [name.strip() for name in outputs.split(",") if name.strip()],
-        compression=compression,  # type: ignore[arg-type]
-        single_file=single_file,
-    )
+    if force and resume:
+        raise click.UsageError("--force replaces and --resume continues: give one of them")
+    with cells_bar(cells_of(loaded)) as progress:
+        result = run(
+            loaded,
+            folder,
+            force=force,
+            resume=resume,
+            max_cells=max_cells or DEFAULT_MAX_CELLS,
+            outputs=None if outputs is None else [name.strip() for name in outputs.split(",") if name.strip()],
+            drop_infeasible=drop_infeasible,
+            compression=compression,  # type: ignore[arg-type]
+            single_file=single_file,
+            workers=workers,
+            progress=progress,
+        )
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -59,8 +74,12 @@ def _table(result: RunResult) -> str:
     """The short table: cells, feasible share, what binds, why not, the cheapest feasible cell of each model."""
     found = result.summary.to_dict()
     rows = [
-        f"{result.rows:,} cells -> {result.folder} ({result.parts} part(s), {result.bytes / 1e6:,.1f} MB)",
+        f"{result.cells:,} cells -> {result.folder} ({result.parts} part(s), {result.bytes / 1e6:,.1f} MB)",
     ]
+    if result.resumed:
+        rows.append(f"resumed     {result.resumed} part(s) stood already")
+    if result.rows != result.cells:
+        rows.append(f"rows        {result.rows:,}: cells without a plan are left out")
     if found["feasible"] is not None:
         rows.append(f"feasible    {found['feasible']:,} ({found['feasible_share']:.1%})")
     for title, key in (("binds", "binding_constraint"), ("infeasible", "infeasible_reason")):

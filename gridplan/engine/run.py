@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from gridplan.chain.graph import Array
@@ -17,27 +18,35 @@ from gridplan.engine.inputs import build_inputs
 from gridplan.engine.size import check_cap
 from gridplan.engine.summary import Summary
 from gridplan.engine.tables import catalog_hash, dimension_tables
-from gridplan.store.blocks import Block, Part
+from gridplan.engine.workers import Stopped, default_workers, spread
+from gridplan.errors import StoreError
+from gridplan.store.blocks import Block, Part, cut
 from gridplan.store.dims import write_dims
-from gridplan.store.folder import prepare_folder, spreadsheet_warning
+from gridplan.store.folder import claimed_folder, spreadsheet_warning
+from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
 from gridplan.store.layout import ROWS_PER_PART
 from gridplan.store.manifest import Manifest, Origin, write_manifest
 from gridplan.store.parquet import Compression, Receipt, WriteOptions, write_part
 
-__all__ = ["DEFAULT_MAX_CELLS", "RunResult", "run"]
+__all__ = ["DEFAULT_MAX_CELLS", "Progress", "RunResult", "run"]
 
 DEFAULT_MAX_CELLS = 5_000_000
 """Cells above which `run` refuses unless told otherwise (policy of this project)."""
 
+Progress = Callable[[int], None]
+"""Told of cells as they are planned, from any thread."""
+
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run wrote and found."""
+    """What a run wrote and found; `resumed` counts parts that stood already."""
 
     folder: Path
+    cells: int
     rows: int
     bytes: int
     parts: int
+    resumed: int
     summary: Summary
     warnings: tuple[str, ...]
 
@@ -48,6 +57,7 @@ class RunResult:
             "rows": self.rows,
             "bytes": self.bytes,
             "parts": self.parts,
+            "parts_resumed": self.resumed,
             **self.summary.to_dict(),
             "warnings": list(self.warnings),
         }
@@ -58,30 +68,46 @@ def run(
     folder: str | Path,
     *,
     force: bool = False,
+    resume: bool = False,
     max_cells: int = DEFAULT_MAX_CELLS,
     outputs: Iterable[str] | None = None,
+    drop_infeasible: bool = False,
     compression: Compression = "zstd",
     single_file: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
 ) -> RunResult:
     """Plan every combination of `grid` and write the cube to `folder`.
 
     The folder holds `facts/part-*.parquet` (one row per cell), `dims/*.parquet` (what the labels mean, and the data
-    dictionary) and `manifest.json`, written last. Memory does not grow with the cube.
+    dictionary) and `manifest.json`, written last. Memory does not grow with the cube, and the bytes do not depend on
+    the number of workers.
 
     Parameters
     ----------
     grid
         A contract, from `gridplan.load_grid`.
     folder
-        Where to write; must be new or empty unless `force`, which replaces a cube and touches nothing else.
+        Where to write; must be new or empty unless `force` or `resume`.
+    force
+        Replace a cube that is there, and nothing else.
+    resume
+        Finish the run that was stopped there: parts that stand whole are kept, the others written. Refused where the
+        grid, the catalog, the version or the options differ.
     max_cells
         Refuse larger grids.
     outputs
         Measures to compute and write; all by default.
+    drop_infeasible
+        Leave out the rows of cells without a plan; such a folder is read as a table, not as a cube.
     compression
         `zstd`, `snappy` or `none`.
     single_file
         Write one part whatever the size.
+    workers
+        Threads that plan and write different parts at once; as many as cores by default.
+    progress
+        Called with the number of cells whenever some are done.
 
     Raises
     ------
@@ -90,53 +116,124 @@ def run(
     GridTooLargeError
         If the grid has more than `max_cells` cells.
     StoreError
-        If the folder cannot be used or the disk refuses.
+        If the folder cannot be used, another run holds it, or the disk refuses. The folder can be resumed then.
     """
     check_cap(grid, max_cells)
     inputs = build_inputs(grid)
-    plan = plan_columns(inputs, outputs)
-    target = prepare_folder(folder, force)
-    attrs = attributes(inputs)
-    options = WriteOptions(compression=compression, grid_name=grid.name, package_version=attrs["gridplan_version"])
-    parts = plan.layout.parts(None if single_file else ROWS_PER_PART)
-    summary = Summary(plan.layout)
-    evaluator = BlockEvaluator(inputs, plan)
-    receipts = tuple(_write(target, plan, part, evaluator, summary, options) for part in parts)
-    dims = write_dims(target, plan.layout, dimension_tables(inputs), options)
-    origin = _origin(inputs, attrs)
-    said = {
+    chosen = None if outputs is None else list(outputs)
+    plan = plan_columns(inputs, [*chosen, "status"] if chosen is not None and drop_infeasible else chosen)
+    options = {
         "compression": compression,
         "single_file": single_file,
-        "outputs": None if outputs is None else list(outputs),
+        "outputs": chosen,
+        "drop_infeasible": drop_infeasible,
     }
-    write_manifest(target, Manifest(plan.layout, origin, parts, receipts, dims, said, attrs))
-    wide = spreadsheet_warning(plan.layout.cells)
-    return RunResult(
-        folder=target,
-        rows=plan.layout.cells,
-        bytes=sum(receipt.bytes for receipt in receipts),
-        parts=len(parts),
-        summary=summary,
-        warnings=(*inputs.warnings, *((wide,) if wide else ()), *summary.warnings()),
+    parts = plan.layout.parts(None if single_file else ROWS_PER_PART)
+    intent = Intent(_origin(inputs), options, plan.layout.cells, len(parts))
+    with claimed_folder(folder, force, resume) as target:
+        kept = _finished(target, intent, parts) if resume else {}
+        write_intent(target, intent)
+        job = _Job(inputs, plan, target, _write_options(inputs, options), progress)
+        receipts = job.write(parts, kept, workers or default_workers())
+        dims = write_dims(target, plan.layout, dimension_tables(inputs), job.options)
+        said = attributes(inputs)
+        write_manifest(target, Manifest(plan.layout, intent.origin, parts, receipts, dims, options, said))
+        remove_intent(target)
+    return _result(target, inputs, plan, receipts, len(kept), job.summary())
+
+
+def _write_options(inputs: Inputs, options: Mapping[str, Any]) -> WriteOptions:
+    return WriteOptions(
+        compression=options["compression"],
+        drop_infeasible=options["drop_infeasible"],
+        grid_name=inputs.grid.name,
+        package_version=attributes(inputs)["gridplan_version"],
     )
 
 
-def _write(
-    target: Path, plan: Plan, part: Part, evaluator: BlockEvaluator, summary: Summary, options: WriteOptions
-) -> Receipt:
-    def evaluate(block: Block) -> dict[str, Array]:
-        arrays = evaluator(block)
-        summary.add(block, arrays)
-        return arrays
-
-    return write_part(target, plan.layout, part, evaluate, options)
-
-
-def _origin(inputs: Inputs, attrs: dict[str, str]) -> Origin:
+def _origin(inputs: Inputs) -> Origin:
     return Origin(
-        package_version=attrs["gridplan_version"],
+        package_version=attributes(inputs)["gridplan_version"],
         grid_name=inputs.grid.name,
         grid_text=inputs.grid.text,
         grid_sha256=inputs.grid.sha256,
         catalog_sha256=catalog_hash(inputs.catalog),
     )
+
+
+def _finished(target: Path, intent: Intent, parts: tuple[Part, ...]) -> dict[int, Receipt]:
+    """Parts of the earlier run in `target` that stand whole; refused where it set out to write something else."""
+    earlier = read_intent(target)
+    if earlier is None:
+        return {}
+    differences = earlier.differences(intent)
+    if differences:
+        raise StoreError(
+            f"{target} holds a run that differs in {', '.join(differences)}: it cannot be resumed; "
+            "replace it with --force or give another folder"
+        )
+    return finished_parts(target, parts)
+
+
+def _result(
+    target: Path, inputs: Inputs, plan: Plan, receipts: tuple[Receipt, ...], resumed: int, summary: Summary
+) -> RunResult:
+    rows = sum(receipt.rows for receipt in receipts)
+    wide = spreadsheet_warning(rows)
+    return RunResult(
+        folder=target,
+        cells=plan.layout.cells,
+        rows=rows,
+        bytes=sum(receipt.bytes for receipt in receipts),
+        parts=len(receipts),
+        resumed=resumed,
+        summary=summary,
+        warnings=(*inputs.warnings, *((wide,) if wide else ()), *summary.warnings()),
+    )
+
+
+class _Job:
+    """The parts of one run, spread over threads; each thread has its own evaluator and its own counts."""
+
+    def __init__(
+        self, inputs: Inputs, plan: Plan, target: Path, options: WriteOptions, progress: Progress | None
+    ) -> None:
+        self.inputs, self.plan, self.target, self.options = inputs, plan, target, options
+        self.progress = progress or (lambda _: None)
+        self._summaries: list[Summary] = []
+
+    def write(self, parts: tuple[Part, ...], kept: Mapping[int, Receipt], workers: int) -> tuple[Receipt, ...]:
+        """Write every part that is not `kept`; receipts in the order of the parts."""
+        tasks = [(part, kept.get(part.number)) for part in parts]
+        done = {task[0].number: receipt for task, receipt in spread(tasks, self._worker, workers)}
+        return tuple(done[part.number] for part in parts)
+
+    def summary(self) -> Summary:
+        """Counts of all threads together."""
+        total = Summary(self.plan.layout)
+        for one in self._summaries:
+            total.merge(one)
+        return total
+
+    def _worker(self, stop: Event) -> Callable[[tuple[Part, Receipt | None]], Receipt]:
+        evaluator, summary = BlockEvaluator(self.inputs, self.plan), Summary(self.plan.layout)
+        self._summaries.append(summary)
+
+        def evaluate(block: Block) -> dict[str, Array]:
+            if stop.is_set():
+                raise Stopped
+            arrays = evaluator(block)
+            summary.add(block, arrays)
+            self.progress(block.rows)
+            return arrays
+
+        def write(task: tuple[Part, Receipt | None]) -> Receipt:
+            part, receipt = task
+            if receipt is None:
+                return write_part(self.target, self.plan.layout, part, evaluate, self.options)
+            # A part that stands is only counted again, so that the run says the same at its end.
+            for block in cut(part.block, self.options.block_cells):
+                evaluate(block)
+            return receipt
+
+        return write

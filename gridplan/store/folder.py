@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -13,9 +14,13 @@ import pyarrow.parquet as pq
 from gridplan.errors import StoreError
 from gridplan.store.arrow import is_own
 from gridplan.store.files import make_folder, store_errors
+from gridplan.store.lock import LOCK, folder_lock
 from gridplan.store.manifest import FORMAT, MANIFEST
 
-__all__ = ["SPREADSHEET_ROWS", "prepare_folder", "spreadsheet_warning"]
+__all__ = ["INTENT", "SPREADSHEET_ROWS", "claimed_folder", "prepare_folder", "spreadsheet_warning"]
+
+INTENT = "run.json"
+"""What a run set out to write; see `gridplan.store.intent`."""
 
 SPREADSHEET_ROWS = 1_048_576
 """Rows of a worksheet, the header among them (fact: Microsoft, Excel specifications and limits)."""
@@ -37,31 +42,61 @@ def prepare_folder(folder: str | Path, force: bool = False) -> Path:
 
     Raises StoreError, also for a file in the way and a folder that cannot be written.
     """
+    folder = _existing(folder)
+    _prepare(folder, force)
+    return folder
+
+
+@contextlib.contextmanager
+def claimed_folder(folder: str | Path, force: bool = False, resume: bool = False) -> Iterator[Path]:
+    """`folder`, held for one run: locked, then made ready as by `prepare_folder`, or left as it stands for `resume`.
+
+    Raises StoreError when another run holds it, and as `prepare_folder` does.
+    """
+    path = _existing(folder)
+    with folder_lock(path):
+        _prepare(path, force, resume)
+        yield path
+
+
+def _existing(folder: str | Path) -> Path:
+    """The folder as a path, made where it does not exist."""
     folder = Path(folder)
     if folder.is_symlink() and not folder.exists():
         raise StoreError(f"{folder} is a link to nothing")
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; give a folder to write the cube to")
     make_folder(folder)
+    return folder
+
+
+def _prepare(folder: Path, force: bool, resume: bool = False) -> None:
+    """Refuse what is not ours; then empty the folder for a new cube, or clear what a stopped run left half-written."""
     with store_errors("read", folder):
         foreign = sorted(str(path.relative_to(folder)) for path in _foreign(folder))
-        empty = next(folder.iterdir(), None) is None
+        empty = not any(path.name != LOCK for path in folder.iterdir())
     if foreign:
         shown = ", ".join(foreign[:5]) + (f" and {len(foreign) - 5} more" if len(foreign) > 5 else "")
         raise StoreError(f"{folder} holds files that gridplan did not write ({shown}); give an empty or new folder")
-    if not empty and not force:
-        what = "a cube" if (folder / MANIFEST).exists() else "an unfinished run"
-        raise StoreError(f"{folder} already holds {what}; replace it with --force or give another folder")
+    if not empty and not force and not resume:
+        finished = (folder / MANIFEST).exists()
+        what, mend = ("a cube", "") if finished else ("an unfinished run", "finish it with --resume, ")
+        raise StoreError(f"{folder} already holds {what}; {mend}replace it with --force or give another folder")
     with store_errors("write to", folder):
-        _remove(folder)
+        if resume:
+            _remove_temporary(folder)
+        else:
+            _remove(folder)
         _probe(folder)
-    return folder
 
 
 def _foreign(folder: Path) -> Iterator[Path]:
     """Everything in `folder` that gridplan did not write."""
     for path in folder.iterdir():
-        if path.name in (MANIFEST, f".{MANIFEST}.tmp"):
+        if path.name in (LOCK, INTENT, f".{INTENT}.tmp"):
+            if path.is_symlink() or not path.is_file():
+                yield path
+        elif path.name in (MANIFEST, f".{MANIFEST}.tmp"):
             if path.is_symlink() or not path.is_file() or (path.name == MANIFEST and not _is_manifest(path)):
                 yield path
         elif path.name in OWN_NAMES and path.is_dir() and not path.is_symlink():
@@ -96,11 +131,21 @@ def _remove(folder: Path) -> None:
     # The manifest goes first: without it the rest no longer claims to be a cube.
     (folder / MANIFEST).unlink(missing_ok=True)
     (folder / f".{MANIFEST}.tmp").unlink(missing_ok=True)
+    for name in (INTENT, f".{INTENT}.tmp"):
+        (folder / name).unlink(missing_ok=True)
     for name in OWN_NAMES:
         if (folder / name).is_dir():
             for path in (folder / name).iterdir():
                 path.unlink()
             (folder / name).rmdir()
+
+
+def _remove_temporary(folder: Path) -> None:
+    """What a killed run was in the middle of; whole files stay."""
+    for place in (folder, *(folder / name for name in OWN_NAMES)):
+        if place.is_dir():
+            for path in place.glob(".*.tmp"):
+                path.unlink()
 
 
 def _probe(folder: Path) -> None:

@@ -60,7 +60,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **asdict(manifest.origin),
-        "rows": manifest.layout.cells,
+        "cells": manifest.layout.cells,
+        "rows": sum(receipt.rows for receipt in manifest.receipts),
         "row_group_rows": manifest.layout.row_group_rows,
         "axes": [asdict(axis) for axis in manifest.layout.axes],
         "columns": [{**vars(column), "meta": dict(column.meta)} for column in manifest.layout.columns],
@@ -83,7 +84,10 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
 
 def _check_parts(folder: Path, manifest: Manifest) -> None:
     pairs = list(zip(manifest.parts, manifest.receipts, strict=False))
-    fits = all((part.number, part.file, part.rows) == (own.number, own.file, own.rows) for part, own in pairs)
+    dropped = bool(manifest.options.get("drop_infeasible"))
+    fits = all(
+        (part.number, part.file) == (own.number, own.file) and (part.rows == own.rows or dropped) for part, own in pairs
+    )
     counted = len(manifest.parts) == len(manifest.receipts)
     if not counted or not fits or sum(part.rows for part in manifest.parts) != manifest.layout.cells:
         raise StoreError(f"{folder}: the parts do not make up the {manifest.layout.cells} rows of the cube")

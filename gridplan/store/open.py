@@ -23,14 +23,19 @@ def open_cube(folder: str | Path, variables: Collection[str] | None = None) -> x
     `variables` names the measures wanted (all by default; coordinates always come), so that a few measures of a cube
     larger than the memory can be opened. The hash of each file is not checked here (`verify_cube` does).
 
-    Raises StoreError when the folder holds no finished cube, a file is missing or has another size, or a variable is
-    not in it.
+    Raises StoreError when the folder holds no finished cube, rows were left out, a file is missing or has another
+    size, or a variable is not in it.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
     problems = check_sizes(folder, [receipt.record for receipt in manifest.receipts])
     if problems:
         raise StoreError("\n".join([*problems, "run it again with --force"]))
+    if manifest.options.get("drop_infeasible"):
+        raise StoreError(
+            f"{folder} leaves out the rows of cells without a plan, so it is a table and no cube: read "
+            f"{folder}/facts/*.parquet, or run it again without --drop-infeasible"
+        )
     layout = manifest.layout
     known = [column.name for column in layout.given]
     unknown = [name for name in variables or () if name not in known]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gridplan.errors import StoreError, suggestion
@@ -35,10 +36,12 @@ BLOCK_CELLS = 32_768
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How files are written: compression, cells per block, and the grid and package version named in each file."""
+    """How files are written: compression, cells per block, whether rows of cells without a plan are left out, and the
+    grid and package version named in each file."""
 
     compression: Compression = "zstd"
     block_cells: int = BLOCK_CELLS
+    drop_infeasible: bool = False
     grid_name: str = ""
     package_version: str = ""
 
@@ -81,13 +84,15 @@ def write_part(
     make_folder(path.parent)
     make_folder(folder / "receipts")
     with store_errors("write", path), landing(path) as temporary:
-        _write_rows(temporary, layout, part, arrays, options)
-        receipt = Receipt(part.number, part.file, part.rows, temporary.stat().st_size, sha256_of(temporary))
+        rows = _write_rows(temporary, layout, part, arrays, options)
+        receipt = Receipt(part.number, part.file, rows, temporary.stat().st_size, sha256_of(temporary))
     write_text(folder / "receipts" / f"{path.stem}.json", json.dumps(asdict(receipt), indent=1) + "\n")
     return receipt
 
 
-def _write_rows(path: Path, layout: Layout, part: Part, arrays: Source, options: WriteOptions) -> None:
+def _write_rows(path: Path, layout: Layout, part: Part, arrays: Source, options: WriteOptions) -> int:
+    """Write the rows of a part; returns how many."""
+    rows = 0
     spans = list(layout.spans(part))
     buffer = SpanBuffer(layout, max(span.rows for span in spans))
     text = [column.name for column in layout.columns if column.dtype == "string"]
@@ -98,7 +103,23 @@ def _write_rows(path: Path, layout: Layout, part: Part, arrays: Source, options:
                 buffer.put(
                     block, arrays(block) if callable(arrays) else take_block(arrays, block.relative_to(part.block))
                 )
-            writer.write_table(buffer.table(), row_group_size=rows_per_label(span))
+            table = buffer.table()
+            if not options.drop_infeasible:
+                writer.write_table(table, row_group_size=rows_per_label(span))
+                rows += table.num_rows
+                continue
+            # Label by label, because a row group holds one label of the outermost axis also where rows are missing.
+            for first in range(0, table.num_rows, rows_per_label(span)):
+                kept = _feasible(table.slice(first, rows_per_label(span)))
+                if kept.num_rows:
+                    writer.write_table(kept)
+                rows += kept.num_rows
+    return rows
+
+
+def _feasible(table: pa.Table) -> pa.Table:
+    """The rows whose status is ok."""
+    return table.filter(pc.equal(table["status"].combine_chunks().cast(pa.string()), "ok"))
 
 
 def open_writer(path: Path, schema: pa.Schema, options: WriteOptions, text: list[str]) -> pq.ParquetWriter:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from gridplan.errors import StoreError
+from gridplan.errors import VerifyError
 from gridplan.store.arrow import arrow_schema
 from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import Column
@@ -23,20 +23,22 @@ from gridplan.store.values import Arrays, column_values, take_block
 __all__ = ["verify_cube"]
 
 
-def verify_cube(folder: str | Path) -> Manifest:
+def verify_cube(folder: str | Path, deep: bool = True) -> Manifest:
     """Read every byte of the cube in `folder` and return its manifest when all of it is as written.
 
-    Checked are size and SHA-256 of every file, the schema of every part, the labels and ranks in every row, and that a
-    column which does not depend on an axis holds one value along it. Raises StoreError with every problem at once.
+    Checked are size and SHA-256 of every file and the schema of every part; with `deep` also the labels and ranks in
+    every row, and that a column which does not depend on an axis holds one value along it. Raises VerifyError with
+    every problem at once, StoreError where there is no finished cube.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
     records = [*(receipt.record for receipt in manifest.receipts), *manifest.dims]
     problems = check_sizes(folder, records) or _hash_problems(folder, manifest)
-    if not problems:
+    problems = problems or _schema_problems(folder, manifest)
+    if not problems and deep and not manifest.options.get("drop_infeasible"):
         problems = _content_problems(folder, manifest)
     if problems:
-        raise StoreError("\n".join([*problems, "run it again with --force"]))
+        raise VerifyError("\n".join([*problems, "`gridplan run ... --resume` writes these parts again"]))
     return manifest
 
 
@@ -50,16 +52,19 @@ def _hash_problems(folder: Path, manifest: Manifest) -> list[str]:
     return problems
 
 
-def _content_problems(folder: Path, manifest: Manifest) -> list[str]:
-    layout, parts = manifest.layout, manifest.parts
-    schema = arrow_schema(layout)
+def _schema_problems(folder: Path, manifest: Manifest) -> list[str]:
+    schema = arrow_schema(manifest.layout)
     problems: list[str] = []
-    for part in parts:
+    for part in manifest.parts:
         with reading(folder / part.file):
             if not pq.read_schema(folder / part.file).remove_metadata().equals(schema, check_metadata=True):
                 problems.append(f"{folder / part.file} has another schema than the manifest says")
-    if problems:
-        return problems
+    return problems
+
+
+def _content_problems(folder: Path, manifest: Manifest) -> list[str]:
+    layout, parts = manifest.layout, manifest.parts
+    problems: list[str] = []
     # One column at a time, so that no more than one is ever held.
     for column in layout.columns:
         needed = layout.column(column.base) if column.role == "rank" else column
