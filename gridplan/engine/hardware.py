@@ -101,11 +101,18 @@ def legality(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
             or all(d is None or dtype_problem(catalog.dtype(role, d), catalog.gpu(gpu)) is None for role, d in pairs)
         )
 
-    def legal(model: str | None, tp: float, instance: str | None) -> float:
-        fits = instance is None or tp <= catalog.instance(instance).scale_up_gpus
+    def legal(model: str | None, tp: float, instance: str | None, stated: float) -> float:
+        of_instance = np.inf if instance is None else catalog.instance(instance).scale_up_gpus
+        fits = tp <= (of_instance if np.isnan(stated) else stated)
         return float(fits and (model is None or tensor_parallel_problem(catalog.model(model), int(tp)) is None))
 
     return {
         "dtype_supported": lookup(supported, labels.gpu, labels.weight_dtype, labels.kv_dtype),
-        "tensor_parallel_legal": lookup(legal, labels.model, known["tensor_parallel"], labels.instance),
+        "tensor_parallel_legal": lookup(
+            legal,
+            labels.model,
+            known["tensor_parallel"],
+            labels.instance,
+            labels.resolver.peek("scale_up_gpus"),
+        ),
     }

@@ -20,6 +20,7 @@ from gridplan.engine.needs import check_bounds, check_needs, incomplete
 from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
 from gridplan.engine.traffic import resolve_classes
+from gridplan.engine.unused import unused
 from gridplan.errors import ContractError
 
 __all__ = ["Inputs", "build_inputs", "catalog_of"]
@@ -120,7 +121,7 @@ def _codes(resolver: Resolver) -> dict[str, Field]:
 
 
 def _warnings(resolver: Resolver, values: Mapping[str, Field]) -> tuple[str, ...]:
-    warnings = list(dict.fromkeys(resolver.warnings))
+    warnings = [*dict.fromkeys(resolver.warnings), *unused(resolver)]
     if resolver.is_given("decode_tokens_per_s") and not resolver.is_given("decode_tokens_at_concurrency"):
         warnings.append(
             "decode_tokens_per_s has no decode_tokens_at_concurrency: a throughput measured at "

@@ -131,6 +131,8 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         branches["concurrency_slo"] = (
             "floor(decode_tokens_per_s * gpus_per_replica / max(output_tokens_mean / e2e_slo_s, 1 / tpot_slo_s))"
         )
+    if not math.isnan(known.get("max_model_len", math.nan)):
+        branches["concurrency_memory_worst"] = "floor(kv_pool_tokens / max_model_len)"
     if known.get("compute_ceiling_code") == 0:
         branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
     return branches

@@ -1,0 +1,40 @@
+"""Nothing that a contract states is ignored in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+import gridplan
+
+BASE = """
+schema: 1
+workload: {{prompt_tokens: 2000, output_tokens: 300, arrival_rate: 20}}
+slo: {{tpot_slo_s: 0.05}}
+deployment: {{model: llama-3.3-70b, gpu: h100-sxm, weight_dtype: fp8, tensor_parallel: 4, {0}}}
+policy: {{rho_target: 0.65}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("e2e_latency_s: 4", "no cell has capacity_model littles_law"),
+        ("lambda_instance_given: 6.5", "no cell has capacity_model measured"),
+        ("decode_tokens_at_concurrency: 8", "decode_tokens_per_s is not given"),
+        ("ttft_slo_percentile: 95", "ttft_slo_s is not given"),
+        ("zones: 3", "neither failure_domain nor lost_domain is zone"),
+    ],
+)
+def test_an_input_that_nothing_reads_is_said(stated: str, said: str) -> None:
+    warnings = gridplan.evaluate(gridplan.loads_grid(BASE.format(stated))).attrs["warnings"]
+    assert warnings == f"{stated.partition(':')[0]} is not used: {said}"
+
+
+def test_what_is_read_raises_no_warning() -> None:
+    stated = "capacity_model: measured, lambda_instance_given: 6.5, failure_domain: zone, zones: 3"
+    assert "warnings" not in gridplan.evaluate(gridplan.loads_grid(BASE.format(stated))).attrs
+
+
+def test_a_tensor_parallel_group_must_fit_a_stated_fabric() -> None:
+    cube = gridplan.evaluate(gridplan.loads_grid(BASE.format("scale_up_gpus: 2")))
+    assert cube["infeasible_reason"].item() == "tensor_parallel_illegal"
