@@ -82,7 +82,7 @@ def concurrency_candidates(
     """`concurrency` (the lowest ceiling, whole), and the published compute and SLO ceilings (null if none)."""
     slo = floor_exact(concurrency_slo_raw)
     lowest = np.minimum(
-        np.minimum(_unlimited(concurrency_memory), _unlimited(floor_exact(concurrency_compute_raw))),
+        np.minimum(_unlimited(concurrency_memory), _unlimited(_whole_knee(concurrency_compute_raw))),
         np.minimum(_unlimited(slo), _unlimited(max_num_seqs_replica)),
     )
     compute = np.where(np.isinf(concurrency_compute_raw), np.nan, concurrency_compute_raw)
@@ -111,7 +111,7 @@ def lambda_analytical(
     )
     for cap in (
         concurrency_memory,
-        floor_exact(concurrency_compute_raw),
+        _whole_knee(concurrency_compute_raw),
         max_num_seqs_replica,
         floor_exact(concurrency_slo_given_rate),
     ):
@@ -119,7 +119,7 @@ def lambda_analytical(
         rate = np.fmin(
             rate, kernels.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
         )
-    return np.where(rate > 0, rate, np.nan)
+    return np.where((rate > 0) & np.isfinite(rate), rate, np.nan)
 
 
 def latency_given_s(e2e_latency_s: Array, e2e_slo_s: Array, e2e_latency_basis_code: Array) -> Array:
@@ -183,3 +183,13 @@ def e2e_latency_used_s(
     planned = prefill_latency_s + output_tokens_mean * tpot_s
     used = np.where(capacity_model_code == _LITTLE, first_given(latency_given_s, at_cap), planned)
     return np.where(np.isnan(lambda_instance), np.nan, used)
+
+
+def e2e_limit_s(e2e_slo_s: Array, decode_tokens_per_s: Array) -> Array:
+    """E2E limit that holds by first principles [s]; a measured decode throughput takes its place."""
+    return np.where(np.isnan(decode_tokens_per_s), e2e_slo_s, np.nan)
+
+
+def _whole_knee(concurrency_compute_raw: Array) -> Array:
+    """The compute ceiling in whole sequences; where FLOPs bind a lone sequence, one runs all the same."""
+    return np.asarray(np.maximum(floor_exact(concurrency_compute_raw), 1.0))

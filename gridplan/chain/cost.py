@@ -17,10 +17,19 @@ __all__ = [
 ]
 
 
-def usd_per_hour(nodes: Array, usd_per_node_hour: Array, gpus: Array, usd_per_gpu_hour: Array) -> Array:
-    """Bill of an hour [USD/h]: whole nodes where nodes are rented, else GPUs."""
+def usd_per_hour(
+    nodes: Array,
+    usd_per_node_hour: Array,
+    gpus: Array,
+    usd_per_gpu_hour: Array,
+    nodes_given: Array,
+    gpus_per_node: Array,
+) -> Array:
+    """Bill of an hour [USD/h]: whole nodes where nodes are rented, else GPUs; all GPUs of nodes already bought."""
     by_nodes = nodes * usd_per_node_hour
-    return np.where(np.isnan(by_nodes), gpus * usd_per_gpu_hour, by_nodes)
+    bought = nodes_given * gpus_per_node
+    counted = np.where(np.isnan(bought), gpus, np.where(np.isnan(gpus), np.nan, bought))
+    return np.where(np.isnan(by_nodes), counted * usd_per_gpu_hour, by_nodes)
 
 
 def usd_per_gpu_hour_used(usd_per_gpu_hour: Array, usd_per_node_hour: Array, gpus_per_node: Array) -> Array:

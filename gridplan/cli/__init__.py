@@ -75,6 +75,10 @@ def main(arguments: list[str] | None = None) -> None:
     except GridplanError as error:
         click.echo("\n".join(f"error: {line}" for line in str(error).splitlines()), err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # What the program reads and writes reports its own errors; this is our own output, as on a full disk.
+        click.echo(f"error: cannot write the output: {error.strerror or error}", err=True)
+        sys.exit(3)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         sys.exit(130)

@@ -32,14 +32,20 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "classes": ("class_weight", "class_prompt_tokens", "class_output_tokens"),
     "prefix_hit_ratio": ("prefix_hit_ratio",),
     "scheduler": ("max_num_seqs", "max_num_batched_tokens"),
-    "slo": ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+    "slo": (
+        *("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+        *("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"),
+    ),
 }
 """What a measurement belongs to: names under which `applies_to` widens it, and the inputs each compares."""
 
 _AXES_OF = {
     "classes": ("prompt_tokens", "output_tokens", "context_tokens", "workload"),
     "scheduler": ("max_num_seqs", "max_num_batched_tokens"),
-    "slo": ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+    "slo": (
+        *("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+        *("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"),
+    ),
     "gpu": ("gpu", "instance"),
 }
 

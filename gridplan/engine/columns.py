@@ -64,7 +64,7 @@ def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
     ContractError
         If an output is not a measure, with the nearest names.
     """
-    wanted = tuple(measures() if outputs is None else outputs)
+    wanted = tuple(measures() if outputs is None else [outputs] if isinstance(outputs, str) else outputs)
     unknown = [name for name in wanted if name not in measures()]
     if unknown:
         raise ContractError([Problem(f"{name} is not a measure{suggestion(name, measures())}") for name in unknown])
@@ -112,6 +112,9 @@ def _measure_column(space: Space, name: str, dims: frozenset[str]) -> Column:
 def _coordinates(inputs: Inputs) -> dict[str, Field]:
     """Labels that are not axes, values per label, and inputs that a scenario changes (`<axis>_effective` for axes)."""
     found = {name: inputs.labels[name] for name in _LABEL_COORDS if name not in inputs.space.labels}
+    if "scenario" not in inputs.space.labels:
+        # In every cube, so that the tables of two grids stack.
+        found["scenario"] = inputs.space.constant("nominal", object)
     for name in _per_label(inputs.grid):
         if name not in inputs.space.labels and name in inputs.values:
             found[name] = inputs.values[name]

@@ -66,7 +66,7 @@ def _scheduler(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
     seqs = lookup(lambda e, big: None if e is None else engine(e).max_num_seqs(bool(big)), labels.engine, large)
 
     def budget(name: str | None, big: float, most: float) -> int | None:
-        if name is None or np.isnan(most):
+        if name is None or (np.isnan(most) and engine(name).batched_tokens_rule != "fixed"):
             return None
         return engine(name).max_num_batched_tokens(bool(big), most)
 

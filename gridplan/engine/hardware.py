@@ -101,10 +101,14 @@ def legality(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
             or all(d is None or dtype_problem(catalog.dtype(role, d), catalog.gpu(gpu)) is None for role, d in pairs)
         )
 
-    def legal(model: str | None, tp: float, instance: str | None, stated: float) -> float:
+    def legal(model: str | None, tp: float, pp: float, instance: str | None, stated: float) -> float:
         of_instance = np.inf if instance is None else catalog.instance(instance).scale_up_gpus
         fits = tp <= (of_instance if np.isnan(stated) else stated)
-        return float(fits and (model is None or tensor_parallel_problem(catalog.model(model), int(tp)) is None))
+        if model is None or not fits:
+            return float(fits)
+        # A pipeline stage without a layer does nothing.
+        entry = catalog.model(model)
+        return float(pp <= entry.num_layers and tensor_parallel_problem(entry, int(tp)) is None)
 
     return {
         "dtype_supported": lookup(supported, labels.gpu, labels.weight_dtype, labels.kv_dtype),
@@ -112,6 +116,7 @@ def legality(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
             legal,
             labels.model,
             known["tensor_parallel"],
+            known["pipeline_parallel"],
             labels.instance,
             labels.resolver.peek("scale_up_gpus"),
         ),

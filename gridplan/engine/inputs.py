@@ -16,7 +16,7 @@ from gridplan.engine.engine_defaults import engine_values
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.hardware import gpu_values, legality, model_values, parallelism
 from gridplan.engine.labels import Labels
-from gridplan.engine.needs import check_bounds, check_needs, incomplete
+from gridplan.engine.needs import check_agreement, check_bounds, check_needs, incomplete
 from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
 from gridplan.engine.traffic import resolve_classes
@@ -46,6 +46,9 @@ _PLAIN = (
 )
 """Numeric inputs that no catalog provides; defaults are those of the dictionary."""
 
+MAX_DIMENSIONS = 30
+"""Dimensions of a cube (fact: NumPy broadcasts 32 arrays axes, and two are needed beside them)."""
+
 _STATIC = {"step_per_sequence_s": 0.0}
 
 
@@ -63,8 +66,13 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
         With every problem found: unknown labels, missing inputs and what they are needed for, values out of bounds
         after a scenario's change, context that leaves no prompt, models that cannot be planned.
     """
+    if not isinstance(grid, Grid):
+        raise TypeError(f"a grid is due, from gridplan.load_grid, not {type(grid).__name__}")
     catalog = catalog_of(grid)
     resolver = Resolver(grid)
+    if len(resolver.space.names) > MAX_DIMENSIONS:
+        resolver.problem(f"{len(resolver.space.names)} dimensions are more than {MAX_DIMENSIONS}", "axes")
+        _stop(resolver)
     unknown_labels(resolver, catalog)
     _stop(resolver)
     named = Labels(resolver, catalog)
@@ -83,8 +91,11 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
     values["any_slo"] = combine(lambda a, b, c: (~(np.isnan(a) & np.isnan(b) & np.isnan(c))).astype(float), *limits)
     values["catalog_complete"] = incomplete(values, labels)
     labels["gpu_memory_source"] = named.memory_source()
+    for name in ("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"):
+        labels[name] = resolver.resolve(name, resolver.space.constant("mean", object))
     labels.update(pricing.texts())
     check_bounds(resolver, values)
+    check_agreement(resolver, values, labels)
     if not lenient:
         check_needs(resolver, values, labels)
     _stop(resolver)

@@ -8,10 +8,13 @@ import numpy as np
 
 from gridplan.chain.codes import code
 from gridplan.contract.bounds import bounds_of
+from gridplan.contract.grid import By
+from gridplan.dictionary import dictionary
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
+from gridplan.errors import suggestion
 
-__all__ = ["check_bounds", "check_needs", "incomplete"]
+__all__ = ["check_agreement", "check_bounds", "check_needs", "incomplete"]
 
 
 def _given(values: Mapping[str, Field], *names: str) -> np.ndarray:
@@ -44,6 +47,22 @@ def _latency_is_limit(values: Mapping[str, Field]) -> np.ndarray:
     """True where the E2E limit is taken as the latency of Little's law."""
     basis = values["e2e_latency_basis_code"].data == code("e2e_latency_basis", "slo")
     return np.asarray(basis & _given(values, "e2e_slo_s"))
+
+
+_BYTES_OF_FORMAT = {
+    "weights_bytes": "weight_dtype",
+    "weights_read_bytes": "weight_dtype",
+    "kv_bytes_per_token_given": "kv_dtype",
+}
+"""Bytes that depend on a number format."""
+
+MEASURED_SETTINGS = (
+    *("gpu", "instance", "model", "engine", "weight_dtype", "kv_dtype", "tensor_parallel", "pipeline_parallel"),
+    *("data_parallel", "prefix_hit_ratio", "max_num_seqs", "max_num_batched_tokens", "workload", "prompt_tokens"),
+    *("output_tokens", "context_tokens", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+    *("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"),
+)
+"""Inputs at which a rate is measured; `measured_at` may name them."""
 
 
 def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Field:
@@ -88,6 +107,29 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
                 resolver.problem(f"{name} is needed: capacity_model {model} {why}", name)
     _check_budget(resolver, values, labels)
     _check_domains(resolver, values)
+
+
+def check_agreement(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
+    """Note stated values that contradict each other, or that one number cannot be for every label of the grid."""
+    if (_given(values, "kv_pool_bytes_given") & _given(values, "kv_pool_tokens_given")).any():
+        resolver.problem("kv_pool_bytes_given and kv_pool_tokens_given are two pools: give one", "kv_pool_tokens_given")
+    for name, dtype in _BYTES_OF_FORMAT.items():
+        given = resolver.grid.given.get(name)
+        if given is not None and not isinstance(given.value, By) and len(labels[dtype].unique) > 1:
+            resolver.problem(f"one {name} cannot be that of several {dtype}: write it {{by: {dtype}, ...}}", name)
+    matmul = values["flop_params_code"].data == code("flop_params", "matmul")
+    left = values["params_active"].data - values["params_embedding"].data - values["params_lm_head"].data
+    if (matmul & (left <= 0)).any():
+        resolver.problem("params_active leaves nothing to multiply beside embedding and lm_head", "flop_params")
+    basis = values["e2e_latency_basis_code"].data == code("e2e_latency_basis", "slo")
+    if (basis & ~_given(values, "e2e_slo_s")).any():
+        resolver.problem(
+            "e2e_latency_basis slo takes the E2E limit as the latency, and there is none", "e2e_latency_basis"
+        )
+    for name in resolver.grid.measured.measured_at:
+        if name not in MEASURED_SETTINGS:
+            near = suggestion(name, MEASURED_SETTINGS)
+            resolver.problem(f"{name} is not a setting that a measurement belongs to{near}", "measured_at")
 
 
 def _check_budget(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
@@ -213,6 +255,13 @@ def check_bounds(resolver: Resolver, values: Mapping[str, Field]) -> None:
             position = resolver.grid.scenarios.index(scenario)
             chosen = np.take(item.data, position if item.data.shape[axis] > 1 else 0, axis=axis)
             bounds = bounds_of(name)
+            fractions = [value for value in chosen.ravel().tolist() if not np.isnan(value) and value != np.floor(value)]
+            if fractions and dictionary()[name].dtype == "int64":
+                resolver.problem(
+                    f"scenario {scenario.name} takes {name} to {fractions[0]:g}; it must be a whole number",
+                    name,
+                    change.place,
+                )
             outside = [value for value in chosen.ravel().tolist() if not np.isnan(value) and not bounds.holds(value)]
             if outside:
                 resolver.problem(

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridplan.catalog import cheapest_list_instance
-from gridplan.engine.field import Field, lookup
+from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
 
 __all__ = ["Pricing"]
+
+
+def _unless(value: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """`value` where `other` is not given."""
+    return np.asarray(np.where(np.isnan(other), value, np.nan))
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,21 @@ class Pricing:
             if name == "gpus_per_node":
                 self._refuse_other_size(default)
             values[name] = resolver.resolve(name, default, self.labels.of("instance", self.shape, catalog.instance))
+        # A price of a GPU, where stated, is the price; that of a node does not count beside it.
+        values["usd_per_node_hour"] = combine(_unless, values["usd_per_node_hour"], values["usd_per_gpu_hour"])
+        if {"usd_per_gpu_hour", "usd_per_node_hour"} <= set(resolver.grid.given):
+            resolver.problem("usd_per_gpu_hour and usd_per_node_hour are two prices: give one", "usd_per_node_hour")
         return values
 
     def _refuse_other_size(self, of_shape: Field) -> None:
         """An instance has the size it has: its price is for that many GPUs."""
         stated, priced = self.labels.resolver.peek("gpus_per_node").data, np.isnan(self.per_node.data)
         differs = np.not_equal(stated, of_shape.data) & ~np.isnan(stated) & ~np.isnan(of_shape.data)
-        if (differs & priced).any():
+        scaled = any(
+            "gpus_per_node" in scenario.changes and scenario.changes["gpus_per_node"].op != "set"
+            for scenario in self.labels.resolver.grid.scenarios
+        )
+        if (differs & priced).any() or (scaled and (priced & ~np.isnan(of_shape.data)).any()):
             message = "contradicts the instance; its price is for the size it has"
             self.labels.resolver.problem(f"gpus_per_node {message}", "gpus_per_node")
 

@@ -29,6 +29,8 @@ def check_cap(grid: Grid, max_cells: int) -> None:
     GridTooLargeError
         Naming the cells, the cap and the largest axes.
     """
+    if not isinstance(grid, Grid):
+        raise TypeError(f"a grid is due, from gridplan.load_grid, not {type(grid).__name__}")
     sizes = axis_sizes(grid)
     cells = cells_of(grid)
     if cells > max_cells:

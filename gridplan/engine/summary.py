@@ -64,7 +64,9 @@ class Summary:
         if "status" in arrays:
             status = arrays["status"]
             self.feasible = (self.feasible or 0) + int(np.count_nonzero(status == 0)) * (block.rows // status.size)
-        if PRICE in arrays:
+        # Without the column that says how far a rate was scaled, measured prices cannot be told apart: no ranking then.
+        ranked = "anchor_ratio" in arrays or not self._may_scale()
+        if PRICE in arrays and ranked:
             self._cheapest(block, arrays)
 
     def _count(self, name: str, codes: Array, block: Block, into: dict[str, int]) -> None:
@@ -116,6 +118,11 @@ class Summary:
                 codes = np.arange(block.start[position], block.stop[position]).reshape(shape)
                 return tuple(str(label) for label in axis.labels), codes
         return ("",), np.zeros((1,) * len(self.layout.axes), dtype=np.int64)
+
+    def _may_scale(self) -> bool:
+        """Whether some cell takes its rate from a measurement."""
+        labels = {column.name: column.categories for column in self.layout.columns}.get("capacity_model", ())
+        return "measured" in labels
 
     def _model_order(self, model: str) -> int:
         """Position of a model among the labels of the cube."""

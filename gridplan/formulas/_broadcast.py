@@ -6,7 +6,7 @@ A formula is written once, as a kernel of NumPy operations on float64 values. `f
 * scalars alone give a Python scalar, a whole number as an int where the result is a count;
 * other numbers (int32, float32, lists) become float64 first, because narrow integers wrap and float32 ends at 2**24;
 * labelled arrays line up by name: the array itself does that through NumPy's ufunc protocol, so no label library is
-  imported here, and the caller's own join rule (exact, inner) holds;
+  imported here; other labels along a shared dimension are an error, whatever the caller's join rule;
 * nothing warns: a division by zero is an infinity or NaN that the caller can see.
 
 The bare kernel is the wrapped function's `__wrapped__`, for callers who hold float64 arrays and their own errstate.
@@ -116,8 +116,23 @@ class _UfuncFace:
             return self.kernel(*(_as_float64(value) for value in values))
 
 
+def _same_labels(values: list[Any]) -> None:
+    """Raise ValueError where two labelled arrays share a dimension with other labels: nothing is dropped in silence."""
+    known: dict[Any, Any] = {}
+    for value in values:
+        for dim in value.dims:
+            coords = getattr(value, "coords", {})
+            if dim not in coords:
+                continue
+            labels = np.asarray(coords[dim])
+            if dim in known and not np.array_equal(known[dim], labels):
+                raise ValueError(f"arrays differ in the labels of {dim}: align them first")
+            known[dim] = labels
+
+
 def _call_labelled(kernel: Callable[..., Any], values: tuple[Any, ...], outputs: int) -> Any:
     inputs = [value if is_labelled(value) else _as_float64(value) for value in values]
+    _same_labels([value for value in inputs if is_labelled(value)])
     host = next(value for value in inputs if is_labelled(value))
     result = host.__array_ufunc__(_UfuncFace(kernel, len(inputs), outputs), "__call__", *inputs)
     for part in result if isinstance(result, tuple) else (result,):

@@ -15,6 +15,7 @@ from gridplan.engine.columns import plan_columns
 from gridplan.engine.evaluate import column_arrays
 from gridplan.engine.field import Field
 from gridplan.engine.inputs import build_inputs
+from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.report.explanation import Explanation, InputLine, Line
 from gridplan.report.sections import SECTIONS
@@ -24,7 +25,7 @@ from gridplan.report.verdict import verdict
 __all__ = ["explain"]
 
 
-def explain(grid: Grid, **labels: str | float) -> Explanation:
+def explain(grid: Grid, /, **labels: str | float) -> Explanation:
     """Explain one cell of a grid.
 
     Parameters
@@ -53,6 +54,8 @@ def explain(grid: Grid, **labels: str | float) -> Explanation:
             texts[column.name] = column.categories[int(value)] if value >= 0 else None
         else:
             numbers[column.name] = float(value)
+    for name, item in cell.labels.items():
+        texts.setdefault(name, item.data.ravel()[0])
     known = numbers
     lines = _lines(known, texts)
     chosen = {name: inputs.space.labels[name][position] for name, position in index.items()}
@@ -65,8 +68,16 @@ def explain(grid: Grid, **labels: str | float) -> Explanation:
         inputs=_inputs(inputs, cell, index, lines),
         lines=lines,
         verdict=verdict(known, texts),
-        warnings=inputs.warnings,
+        warnings=(*inputs.warnings, *_anchor_warning(known["anchor_ratio"])),
     )
+
+
+def _anchor_warning(ratio: float) -> list[str]:
+    """A sentence where first principles and the measurement disagree too far to carry one by the other."""
+    low, high = ANCHOR_RANGE
+    if np.isnan(ratio) or low <= ratio <= high:
+        return []
+    return [f"anchor_ratio {ratio:.3g} lies outside {low:g} to {high:g}: the scaled rate rests on a poor model"]
 
 
 def _index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:

@@ -111,7 +111,9 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     by_nodes = not math.isnan(known.get("nodes", math.nan)) and not math.isnan(known.get("usd_per_node_hour", math.nan))
     branches = {
         "kv_bytes_per_token": latent if is_mla else attention,
-        "kv_bytes_per_token_per_gpu": "kv_bytes_per_token" if is_mla else rank,
+        "kv_bytes_per_token_per_gpu": "kv_bytes_per_token * ceil(kv_layers / pipeline_parallel) / kv_layers"
+        if is_mla
+        else rank,
         "nodes": wide if is_wide else narrow,
         "replicas_deployed": held_wide if is_wide else held_narrow,
         "kv_bytes_per_sequence_per_gpu": _sequence_formula(known),
@@ -126,13 +128,13 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     tokens_given = not math.isnan(known.get("kv_pool_tokens_given", math.nan))
     if tokens_given:
         branches["concurrency_memory"] = "floor(kv_efficiency * kv_pool_tokens / resident_tokens)"
-        branches["kv_pool_bytes_per_gpu"] = "kv_pool_tokens_given * kv_bytes_per_token_per_gpu"
+        branches["kv_pool_bytes_per_gpu"] = "kv_pool_tokens_given / data_parallel * kv_bytes_per_token_per_gpu"
     if not math.isnan(known.get("decode_tokens_per_s", math.nan)):
         branches["concurrency_slo"] = (
             "floor(decode_tokens_per_s * gpus_per_replica / max(output_tokens_mean / e2e_slo_s, 1 / tpot_slo_s))"
         )
     if not math.isnan(known.get("max_model_len", math.nan)):
-        branches["concurrency_memory_worst"] = "floor(kv_pool_tokens / max_model_len)"
+        branches["concurrency_memory_worst"] = "floor(kv_pool_tokens / data_parallel / max_model_len) * data_parallel"
     if known.get("compute_ceiling_code") == 0:
         branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
     return branches
@@ -165,6 +167,8 @@ def _rate_formula(model: str | None, source: str | None, binds: str | None, know
     if binds in caps:
         cap = caps[binds]
         return f"{cap} / (output_tokens_mean * step_weights_read_s + {cap} * request_work_s)"
+    if binds in ("tpot", "e2e") and not math.isnan(known.get("decode_tokens_per_s", math.nan)):
+        return "concurrency_slo / (output_tokens_mean * step_weights_read_s + concurrency_slo * request_work_s)"
     if binds == "tpot":
         return "tpot_share / request_work_s"
     return dictionary()["lambda_analytical"].formula

@@ -62,6 +62,8 @@ def claimed_folder(folder: str | Path, force: bool = False, resume: bool = False
 def _existing(folder: str | Path) -> Path:
     """The folder as a path, made where it does not exist."""
     folder = Path(folder)
+    with store_errors("use", folder):
+        folder.exists()
     if folder.is_symlink() and not folder.exists():
         raise StoreError(f"{folder} is a link to nothing")
     if folder.exists() and not folder.is_dir():

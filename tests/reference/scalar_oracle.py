@@ -130,7 +130,10 @@ def _memory(x: Cell, m: Cell) -> None:
     m["kv_bytes_per_sequence_per_gpu"] = m["resident_tokens"] * m["kv_bytes_per_token_per_gpu"]
     pool = x["kv_efficiency"] * m["kv_pool_bytes_per_gpu"]
     m["concurrency_memory"] = floor(pool / m["kv_bytes_per_sequence_per_gpu"]) * dp
-    m["concurrency_memory_worst"] = floor(m["kv_pool_tokens"] / x.get("max_model_len", m["context_tokens_max"]))
+    # A sequence lies in the pool of one attention rank.
+    one_rank = m["kv_pool_tokens"] / x["data_parallel"]
+    whole = floor(one_rank / x.get("max_model_len", m["context_tokens_max"]))
+    m["concurrency_memory_worst"] = whole * x["data_parallel"]
 
 
 def _times(x: Cell, m: Cell) -> None:

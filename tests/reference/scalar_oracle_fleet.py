@@ -120,7 +120,9 @@ def _cheapest(x: Cell) -> Instance | None:
 def add_cost(x: Cell, m: Cell) -> None:
     """Bills, and prices per token at the average load."""
     bill = m["nodes"] * x["node_price"]
-    bill = m["gpus"] * x["gpu_price"] if bill is UNKNOWN else bill
+    bought = "nodes_given" in x and m["gpus"] is not UNKNOWN
+    counted = x["nodes_given"] * x["gpus_per_node"] if bought else m["gpus"]
+    bill = counted * x["gpu_price"] if bill is UNKNOWN else bill
     each = x["node_price"] / x["gpus_per_node"]
     each = x["gpu_price"] if each is UNKNOWN else each
     month = bill * x["hours_per_month"]

@@ -68,7 +68,7 @@ def _first_in_declared_order(found: xr.Dataset, price: xr.DataArray, folded: lis
 
 def test_what_cannot_be_folded_is_named() -> None:
     with pytest.raises(gridplan.ContractError) as caught:
-        gridplan.reduce(GRID, {"replicaz": "min", PRICE: "median", "status": "min"}, by=["modell"])
+        gridplan.reduce(GRID, {"replicaz": "min", PRICE: "median", "status": "min"}, by=["model_"])
     said = str(caught.value)
     with pytest.raises(gridplan.ContractError, match="72,000 groups are too many for quantiles"):
         gridplan.reduce(GRID, {PRICE: "p50"}, by=[axis.name for axis in GRID.axes])
