@@ -120,7 +120,10 @@ def _test(section: str, key: str, value: object, getters: Mapping[str, Getter]) 
         known = f"{', '.join(getters)}, and each number with _at_least or _at_most"
         also = "; supported: true leaves out models that cannot be planned" if section == "models" else ""
         raise ValueError(f"unknown condition{suggestion(key, hints)}; known: {known}{also}")
-    wanted = {_comparable(section, key, item) for item in (value if isinstance(value, list | tuple) else [value])}
+    items = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(item, dict | list | tuple) for item in items):
+        raise CatalogError([Problem("a value or a list of values is due", key=f"where.{key}")])
+    wanted = {_comparable(section, key, item) for item in items}
     get = getters[key]
     return lambda entry: (found := get(entry)) is not None and _folded(found) in wanted
 

@@ -139,3 +139,9 @@ def test_what_holds_a_replica_packs_it_without_splitting_a_group(name: str, tp: 
         assert tp <= instance.scale_up_gpus
         larger, smaller = max(instance.gpus_per_node, tp * pp), min(instance.gpus_per_node, tp * pp)
         assert larger % smaller == 0
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [["NVIDIA"]]])
+def test_a_condition_that_is_no_value_is_named(value: object) -> None:
+    with pytest.raises(CatalogError, match="a value or a list of values is due"):
+        select_gpus(load_catalog(), {"vendor": value})
