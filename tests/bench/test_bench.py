@@ -1,0 +1,70 @@
+"""How long the everyday calls take; `pytest tests/bench --benchmark-enable` times them, otherwise each runs once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+from stretched import stretched
+
+import gridplan
+from gridplan.contract.grid import Grid
+from gridplan.dictionary import dictionary, measures
+
+CELLS = 72_000
+
+
+@pytest.fixture(scope="module")
+def grid() -> Grid:
+    return stretched(CELLS)
+
+
+@pytest.fixture(scope="module")
+def folder(grid: Grid, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("bench") / "cube"
+    gridplan.run(grid, place)
+    return place
+
+
+def test_evaluate(benchmark: BenchmarkFixture, grid: Grid) -> None:
+    cube = benchmark(gridplan.evaluate, grid)
+    assert cube["replicas"].size == CELLS
+
+
+def test_evaluate_one_measure(benchmark: BenchmarkFixture, grid: Grid) -> None:
+    cube = benchmark(gridplan.evaluate, grid, ["usd_per_mtok_output"])
+    assert list(cube.data_vars) == ["usd_per_mtok_output"]
+
+
+def test_reduce(benchmark: BenchmarkFixture, grid: Grid) -> None:
+    kinds = {name: "count" if dictionary()[name].is_label else "min" for name in measures()}
+    folded = benchmark(gridplan.reduce, grid, kinds)
+    assert folded["status_count"].sum().item() == CELLS
+
+
+def test_reduce_by_model(benchmark: BenchmarkFixture, grid: Grid) -> None:
+    folded = benchmark(gridplan.reduce, grid, {"usd_per_mtok_output": ["min", "argmin", "p95"]}, ["model"])
+    assert folded["usd_per_mtok_output_min"].dims == ("model",)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_run(benchmark: BenchmarkFixture, grid: Grid, tmp_path: Path, workers: int) -> None:
+    result = benchmark(gridplan.run, grid, tmp_path / "cube", force=True, workers=workers)
+    assert result.rows == CELLS
+
+
+def test_open_cube(benchmark: BenchmarkFixture, folder: Path) -> None:
+    cube = benchmark(gridplan.open_cube, folder)
+    assert cube["replicas"].size == CELLS
+
+
+def test_open_cube_one_measure(benchmark: BenchmarkFixture, folder: Path) -> None:
+    cube = benchmark(gridplan.open_cube, folder, ["usd_per_mtok_output"])
+    assert list(cube.data_vars) == ["usd_per_mtok_output"]
+
+
+def test_explain(benchmark: BenchmarkFixture, grid: Grid) -> None:
+    labels = {"gpu": "h100-sxm", "model": "llama-3.1-8b", "kv_dtype": "bf16", "context_tokens": 8192, "rho_target": 0.7}
+    explanation = benchmark(gridplan.explain, grid, **labels, arrival_rate=100)
+    assert explanation.status == "ok"
