@@ -34,6 +34,8 @@ __all__ = ["CONTENDERS"]
 WARM_CELLS = 14_400
 SCALAR_CELLS = 20_000
 GIB = 2**30
+NO_CAP = 10**12
+"""The size is what the benchmark is about, so the guard of `run` against large grids is lifted."""
 
 
 class Clock:
@@ -116,7 +118,7 @@ def run(cells: float, folder: Path, clock: Clock, workers: int | None = None) ->
     """The whole cube planned and written as a folder."""
     grid = stretched(cells)
     with clock:
-        result = gridplan.run(grid, folder / "cube", workers=workers)
+        result = gridplan.run(grid, folder / "cube", workers=workers, max_cells=NO_CAP)
     return {"cells": result.cells, "file_bytes": result.bytes}
 
 
