@@ -18,7 +18,7 @@ from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
 
-__all__ = ["SETTINGS", "anchor_fields"]
+__all__ = ["MEASURED_SETTINGS", "SETTINGS", "anchor_fields"]
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     "gpu": ("gpu",),
@@ -41,17 +41,17 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
 
 _AXES_OF = {
     "classes": ("prompt_tokens", "output_tokens", "context_tokens", "workload"),
-    "scheduler": ("max_num_seqs", "max_num_batched_tokens"),
-    "slo": (
-        *("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
-        *("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"),
-    ),
     "gpu": ("gpu", "instance"),
 }
+"""Axes that carry a setting where they are not the inputs it compares."""
 
 
 def _axes_of(setting: str) -> tuple[str, ...]:
     return _AXES_OF.get(setting, SETTINGS[setting])
+
+
+MEASURED_SETTINGS = tuple(name for setting in SETTINGS for name in _axes_of(setting))
+"""Inputs at which a rate is measured; `measured_at` may name them."""
 
 
 def anchor_fields(

@@ -18,7 +18,7 @@ from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.store.columns import AxisSpec, Column, dictionary_meta
 from gridplan.store.layout import Layout, make_layout
 
-__all__ = ["CHAIN_NAMES", "Plan", "plan_columns"]
+__all__ = ["CHAIN_NAMES", "Plan", "named_outputs", "plan_columns"]
 
 _LIMITS = (*chain.LIMITS, "balanced")
 _TIES = tuple("+".join(group) for size in range(1, len(chain.LIMITS) + 1) for group in combinations(chain.LIMITS, size))
@@ -56,6 +56,13 @@ class Plan:
     tie_table: np.ndarray
 
 
+def named_outputs(outputs: Iterable[str] | None) -> list[str] | None:
+    """`outputs` as a list of names; a single name may stand without a list around it."""
+    if outputs is None:
+        return None
+    return [outputs] if isinstance(outputs, str) else list(outputs)
+
+
 def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
     """The columns of a cube and the steps they need; `outputs` restricts the measures (all by default).
 
@@ -64,7 +71,8 @@ def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
     ContractError
         If an output is not a measure, with the nearest names.
     """
-    wanted = tuple(measures() if outputs is None else [outputs] if isinstance(outputs, str) else outputs)
+    chosen = named_outputs(outputs)
+    wanted = tuple(measures() if chosen is None else chosen)
     unknown = [name for name in wanted if name not in measures()]
     if unknown:
         raise ContractError([Problem(f"{name} is not a measure{suggestion(name, measures())}") for name in unknown])

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from gridplan.catalog import Engine
+from gridplan.chain.memory import first_given
 from gridplan.engine.field import Field, combine, lookup
-from gridplan.engine.labels import Labels, number_or
+from gridplan.engine.labels import Labels
 from gridplan.engine.resolve import Origin, OriginOf
 from gridplan.engine.workspace import workspace_terms
 
@@ -57,7 +58,7 @@ def _scheduler(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
     resolver, engine = labels.resolver, labels.catalog.engine
     of_engine = labels.of("engine", labels.engine, engine)
     stated = resolver.resolve("max_model_len")
-    length = combine(number_or, stated, known["max_position_embeddings"])
+    length = combine(first_given, stated, known["max_position_embeddings"])
     large = lookup(
         lambda g, size: float(labels.catalog.gpu(g).is_large_for_engine if g else size >= _LARGE_BYTES),
         labels.gpu,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from gridplan.catalog import Catalog, planning_problem
 from gridplan.engine.field import Field, lookup
 from gridplan.engine.resolve import Origin, OriginOf, Resolver
@@ -78,8 +76,3 @@ class Labels:
         """All label fields by name."""
         names = ("instance", "gpu", "model", "engine", "weight_dtype", "kv_dtype", "capacity_model")
         return {name: getattr(self, name) for name in names}
-
-
-def number_or(preferred: np.ndarray, fallback: np.ndarray) -> np.ndarray:
-    """`preferred` where it is a number, else `fallback`."""
-    return np.asarray(np.where(np.isnan(preferred), fallback, preferred))

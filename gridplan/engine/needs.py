@@ -10,6 +10,7 @@ from gridplan.chain.codes import code
 from gridplan.contract.bounds import bounds_of
 from gridplan.contract.grid import By
 from gridplan.dictionary import dictionary
+from gridplan.engine.anchor import MEASURED_SETTINGS
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
 from gridplan.errors import suggestion
@@ -55,14 +56,6 @@ _BYTES_OF_FORMAT = {
     "kv_bytes_per_token_given": "kv_dtype",
 }
 """Bytes that depend on a number format."""
-
-MEASURED_SETTINGS = (
-    *("gpu", "instance", "model", "engine", "weight_dtype", "kv_dtype", "tensor_parallel", "pipeline_parallel"),
-    *("data_parallel", "prefix_hit_ratio", "max_num_seqs", "max_num_batched_tokens", "workload", "prompt_tokens"),
-    *("output_tokens", "context_tokens", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
-    *("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"),
-)
-"""Inputs at which a rate is measured; `measured_at` may name them."""
 
 
 def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Field:

@@ -12,7 +12,7 @@ from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BlockEvaluator
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.columns import Plan, plan_columns
+from gridplan.engine.columns import Plan, named_outputs, plan_columns
 from gridplan.engine.evaluate import attributes
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.size import check_cap
@@ -116,11 +116,14 @@ def run(
     GridTooLargeError
         If the grid has more than `max_cells` cells.
     StoreError
-        If the folder cannot be used, another run holds it, or the disk refuses. The folder can be resumed then.
+        If the folder cannot be used, another run holds it, or the disk refuses, and the folder can be resumed then;
+        or if both `force` and `resume` are given.
     """
+    if force and resume:
+        raise StoreError("force replaces and resume continues: give one of them")
     check_cap(grid, max_cells)
     inputs = build_inputs(grid)
-    chosen = None if outputs is None else list(outputs)
+    chosen = named_outputs(outputs)
     plan = plan_columns(inputs, [*chosen, "status"] if chosen is not None and drop_infeasible else chosen)
     options = {
         "compression": compression,

@@ -142,6 +142,20 @@ def test_another_grid_is_not_mixed_in(grid: object, tmp_path: Path) -> None:
     assert hashes(tmp_path / "cube") == before
 
 
+def test_force_and_resume_contradict_each_other(grid: object, tmp_path: Path) -> None:
+    gridplan.run(grid, tmp_path / "cube")
+    before = hashes(tmp_path / "cube")
+    with pytest.raises(StoreError, match="give one of them"):
+        gridplan.run(grid, tmp_path / "cube", force=True, resume=True)
+    assert hashes(tmp_path / "cube") == before
+
+
+def test_one_output_needs_no_list(grid: object, tmp_path: Path) -> None:
+    gridplan.run(grid, tmp_path / "bare", outputs="replicas")
+    gridplan.run(grid, tmp_path / "list", outputs=["replicas"])
+    assert hashes(tmp_path / "bare") == hashes(tmp_path / "list")
+
+
 @pytest.mark.parametrize(("key", "said"), [("package_version", "the version"), ("catalog_sha256", "the catalog")])
 def test_another_version_or_catalog_is_not_mixed_in(grid: object, tmp_path: Path, key: str, said: str) -> None:
     gridplan.run(grid, tmp_path / "cube")
