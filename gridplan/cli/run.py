@@ -19,7 +19,7 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace a cube that is already there.")
 @click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
-@click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 5,000,000).")
+@click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 2e9).")
 @click.option("--outputs", default=None, metavar="NAME,...", help="Compute and write only these measures.")
 @click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "none"]), default="zstd", show_default=True)

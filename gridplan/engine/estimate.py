@@ -15,9 +15,10 @@ from gridplan.engine.columns import plan_columns
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.run import DEFAULT_MAX_CELLS
 from gridplan.engine.size import axis_sizes
+from gridplan.engine.workers import default_workers
 from gridplan.store.blocks import Part
-from gridplan.store.layout import ROWS_PER_PART, WIDTH
-from gridplan.store.parquet import WriteOptions, write_part
+from gridplan.store.layout import ROWS_PER_PART, WIDTH, Layout
+from gridplan.store.parquet import BLOCK_CELLS, WriteOptions, write_part
 
 __all__ = ["estimate"]
 
@@ -46,14 +47,13 @@ def estimate(grid: Grid) -> dict[str, Any]:
     scale = layout.cells / part.rows
     sizes = dict(zip(layout.dims, layout.shape, strict=True))
     cube = sum(WIDTH["float64"] * float(np.prod([sizes[name] for name in column.dims])) for column in layout.given)
-    row = sum(WIDTH[column.dtype] for column in layout.columns)
     return {
         "cells": layout.cells,
         "axes": axis_sizes(grid),
         "rows": layout.cells,
         "columns": len(layout.columns),
         "parts": len(layout.parts(ROWS_PER_PART)),
-        "memory_bytes": BASE_BYTES + int(row * min(layout.cells, layout.row_group_rows) * 2),
+        "memory_bytes": BASE_BYTES + int(default_workers() * _worker_bytes(layout, receipt.bytes / part.rows)),
         "cube_bytes": int(cube),
         "file_bytes": int(receipt.bytes * scale),
         "seconds": seconds * scale,
@@ -61,3 +61,9 @@ def estimate(grid: Grid) -> dict[str, Any]:
         "max_cells": DEFAULT_MAX_CELLS,
         "within_cap": layout.cells <= DEFAULT_MAX_CELLS,
     }
+
+
+def _worker_bytes(layout: Layout, file_bytes: float) -> float:
+    """Memory of one thread: a block of values, as many intermediate ones, and the finished pages of a row group."""
+    row = sum(WIDTH[column.dtype] for column in layout.columns)
+    return 2 * row * min(layout.cells, BLOCK_CELLS) + file_bytes * min(layout.cells, layout.row_group_rows)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gridplan.dictionary import dictionary
+from gridplan.pages.kinds import Kind
 
 __all__ = ["AxisSpec", "Column", "DType", "Role", "axis_columns", "dictionary_meta", "rank_column"]
 
 Role = Literal["axis", "rank", "coord", "measure"]
-DType = Literal["string", "float64", "int64", "bool"]
+DType = Kind
+"""What a column holds."""
 
 META_KEYS = ("unit", "scope", "long_name", "formula", "source", "class", "null_where", "meaning")
 """What is said about every column: in field metadata, in the manifest and in `dims/metric.parquet`."""

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from gridplan.errors import StoreError
-from gridplan.store.arrow import file_metadata
+from gridplan.store.arrow import file_metadata, open_writer
 from gridplan.store.checks import name_collisions
 from gridplan.store.columns import META_KEYS
 from gridplan.store.files import FileRecord, landing, make_folder, sha256_of, store_errors
 from gridplan.store.layout import Layout
-from gridplan.store.parquet import WriteOptions, open_writer
+from gridplan.store.parquet import WriteOptions
 
 __all__ = ["Row", "metric_rows", "write_dims"]
 
@@ -80,7 +80,7 @@ def _write_table(folder: Path, name: str, table: pa.Table, options: WriteOptions
     path = folder / "dims" / f"{name}.parquet"
     text = [field.name for field in table.schema if field.type == pa.string()]
     with store_errors("write", path), landing(path) as temporary:
-        with open_writer(temporary, table.schema, options, text) as writer:
+        with open_writer(temporary, table.schema, options.compression, text) as writer:
             writer.add_key_value_metadata(file_metadata(table.schema, options.grid_name, options.package_version))
             writer.write_table(table)
         return FileRecord(f"dims/{name}.parquet", table.num_rows, temporary.stat().st_size, sha256_of(temporary))

@@ -23,8 +23,11 @@ ROWS_PER_PART = 2_000_000
 ROWS_PER_ROW_GROUP = 1_000_000
 """Most rows of a row group (policy): readers prune and parallelise by row group."""
 
-BYTES_PER_ROW_GROUP = 2**27
-"""Most bytes of a row group before encoding (policy): what one writer holds in memory however wide the table."""
+BYTES_PER_ROW_GROUP = 2**28
+"""Most bytes of a row group before encoding (policy): what a reader decodes at once however wide the table."""
+
+PAGE_ROWS = 131_072
+"""Most rows of a page (policy): a megabyte of numbers, the usual size, which one block of the engine fills."""
 
 WIDTH: Mapping[DType, float] = {"string": 4.0, "float64": 8.0, "int64": 8.0, "bool": 1.0}
 """Bytes of one value in the writer's memory (fact): text is held as int32 codes."""
@@ -94,19 +97,11 @@ class Layout:
         pieces = cut(self.block, self.cells if rows_per_part is None else rows_per_part)
         return tuple(Part(number, piece.start, piece.stop) for number, piece in enumerate(pieces))
 
-    def spans(self, part: Part) -> Iterator[Block]:
-        """Runs of rows that the writer encodes at once: one row group, or one row group per outermost label."""
-        return cut(part.block, self.row_group_rows)
-
     def row_groups(self, part: Part) -> Iterator[Block]:
         """The row groups of a part in order; none crosses a label of the outermost axis."""
-        for span in self.spans(part):
-            yield from cut(span, rows_per_label(span))
-
-
-def rows_per_label(span: Block) -> int:
-    """Rows of one label of the outermost axis in `span`."""
-    return math.prod(span.shape[1:])
+        for rows in cut(part.block, self.row_group_rows):
+            # Where one group would span several labels of the outermost axis, each label gets its own.
+            yield from cut(rows, math.prod(rows.shape[1:]))
 
 
 def make_layout(axes: Sequence[AxisSpec], columns: Sequence[Column], ranked: Collection[str] = ()) -> Layout:

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 from gridplan.errors import VerifyError
 from gridplan.store.arrow import arrow_schema
 from gridplan.store.blocks import Block, Part
+from gridplan.store.cells import CellValues
 from gridplan.store.columns import Column
 from gridplan.store.files import sha256_of, store_errors
 from gridplan.store.layout import Layout
 from gridplan.store.manifest import Manifest, check_sizes, read_manifest
 from gridplan.store.reader import read_columns, read_rows, reading, stored_part
-from gridplan.store.values import Arrays, column_values, take_block
+from gridplan.store.values import Arrays, take_block
 
 __all__ = ["verify_cube"]
 
@@ -93,9 +94,9 @@ def _differing(folder: Path, layout: Layout, parts: Sequence[Part], column: Colu
 
 def _expected(layout: Layout, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:
     """Every row of `block`, in the form in which rows are read."""
-    values, nulls = column_values(layout, column, block, take_block(arrays, block))
+    values, valid = CellValues(layout).of(column, block, take_block(arrays, block))
     if column.dtype != "string":
         values = values.astype(np.float64)
-        if nulls is not None:
-            values[nulls] = np.nan
+        if valid is not None:
+            values[~valid] = np.nan
     return np.broadcast_to(values, block.shape).reshape(-1)

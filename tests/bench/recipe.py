@@ -22,8 +22,8 @@ from gridplan.engine.columns import Plan, plan_columns
 from gridplan.engine.evaluate import column_arrays
 from gridplan.engine.inputs import Inputs, build_inputs
 from gridplan.store.arrow import ARROW_TYPES
+from gridplan.store.cells import CellValues
 from gridplan.store.columns import Column
-from gridplan.store.values import column_values
 
 __all__ = ["LAYERS", "Tables", "tables"]
 
@@ -172,10 +172,10 @@ def _values(inputs: Inputs, plan: Plan, own: list[Column]) -> dict[str, Array]:
 
 def _column(plan: Plan, column: Column, values: Mapping[str, Array]) -> Any:
     """One column of the capacity table, as its file holds it."""
-    found, nulls = column_values(plan.layout, column, plan.layout.block, values)
+    found, valid = CellValues(plan.layout).of(column, plan.layout.block, values)
     shape = _shape(plan)
     flat = np.broadcast_to(found, shape).ravel()
-    mask = None if nulls is None else np.broadcast_to(nulls, shape).ravel()
+    mask = None if valid is None else ~np.broadcast_to(valid, shape).ravel()
     if column.dtype != "string":
         return pa.array(flat, ARROW_TYPES[column.dtype], mask=mask)
     codes = pa.array(flat, pa.int32(), mask=mask)

@@ -22,8 +22,8 @@ slo: {tpot: {limit: 50 ms, percentile: mean}}
 deployment: {gpu: h100-sxm, model: llama-3.1-8b, workspace_bytes: 4 GiB}
 axes:
   rho_target: [0.5, 0.6, 0.7, 0.8, 0.9]
-  context_tokens: {linspace: [2048, 4047, 2000]}
-  arrival_rate: {linspace: [1, 1000, 1000]}
+  context_tokens: {linspace: [2048, 22047, 20000]}
+  arrival_rate: {linspace: [1, 30000, 30000]}
 """
 
 TIED = """
@@ -175,14 +175,14 @@ def test_force_never_removes_files_of_others(cli: Any, grids: Path, tmp_path: Pa
     assert [path.name for path in target.iterdir()] == ["thesis.txt"]
 
 
-@pytest.mark.parametrize("options", [[], ["--max-cells", "9999999"]])
+@pytest.mark.parametrize("options", [[], ["--max-cells", "2999999999"]])
 def test_a_grid_above_the_cap_names_its_largest_axes(cli: Any, tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "large.yaml").write_text(LARGE, encoding="utf-8")
     refused = cli("run", tmp_path / "large.yaml", "-o", tmp_path / "out", *options)
     assert refused.code == 2
-    assert "10,000,000 cells" in refused.err
-    assert ("9,999,999" if options else "5,000,000") in refused.err
-    assert "context_tokens (2,000), arrival_rate (1,000), rho_target (5)" in refused.err
+    assert "3,000,000,000 cells" in refused.err
+    assert ("2,999,999,999" if options else "2,000,000,000") in refused.err
+    assert "arrival_rate (30,000), context_tokens (20,000), rho_target (5)" in refused.err
     assert "--max-cells" in refused.err
     assert not (tmp_path / "out").exists()
 

@@ -68,7 +68,7 @@ def test_wide_tables_have_smaller_row_groups() -> None:
     narrow = make_layout([axis], [])
     wide = make_layout([axis], [Column(f"m{n}", "measure", "float64", ("a",)) for n in range(79)])
     assert narrow.row_group_rows == 1_000_000
-    assert wide.row_group_rows == 2**27 // (80 * 8) == 209_715
+    assert wide.row_group_rows == 2**28 // (80 * 8) == 419_430
 
 
 def test_columns_come_as_axes_ranks_coordinates_measures() -> None:

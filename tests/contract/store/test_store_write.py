@@ -94,7 +94,7 @@ BOTH = ("gpu", "rho_target")
         (Column("x", "measure", "string", BOTH, ("a",)), [[0, -1], [1, 0]], "rho_target=0.5: code 1 has no label"),
         (Column("x", "measure", "string", BOTH, ("a",)), [[0, -2], [0, 0]], "code -2 has no label"),
         (Column("x", "measure", "string", BOTH, ("a",)), [[0.0, 0.0], [0.0, 0.0]], "type float64 do not fit string"),
-        (Column("x", "measure", "float64", ("gpu",)), [[1, 2], [3, 4]], "shape (2, 2) do not fit a block of (2, 2)"),
+        (Column("x", "measure", "float64", ("gpu",)), [[1, 2], [3, 4]], "shape (1, 2) do not fit a block of (1, 2)"),
         (Column("x", "measure", "float64", BOTH), [1, 2], "shape (2,) do not fit"),
         (Column("y", "measure", "float64", BOTH), [[1, 2], [3, 4]], "column y: no values were given"),
     ],

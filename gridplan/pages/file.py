@@ -1,0 +1,137 @@
+"""A Parquet file, written row group by row group and hashed on the way.
+
+Source: Apache Parquet, README.md ("File format") and parquet.thrift (FileMetaData, RowGroup, SchemaElement).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO
+
+from gridplan.pages.chunk import Chunk
+from gridplan.pages.kinds import PHYSICAL, Field
+from gridplan.pages.page import Page, PageMaker
+from gridplan.pages.thrift import Struct
+
+__all__ = ["FileSchema", "FileWriter"]
+
+MAGIC = b"PAR1"
+
+FORMAT_VERSION = 2
+"""Files with the encodings of format 2 (fact, parquet.thrift, FileMetaData.version)."""
+
+OPTIONAL, UTF8 = 1, 0
+"""Every column may hold nulls, whether it does or not: all files of all cubes read as one data set (policy)."""
+
+Place = tuple[int, int]
+"""Where something lies in a file, and how many bytes it takes."""
+
+
+class FileSchema:
+    """What every file of a cube says alike: its columns, key-value metadata and writer."""
+
+    def __init__(self, fields: Sequence[Field], metadata: Mapping[str, str], created_by: str) -> None:
+        self.fields = tuple(fields)
+        root = Struct().binary(4, b"schema").i32(5, len(self.fields))
+        self.elements = [root.done(), *(_element(field) for field in self.fields)]
+        self.pairs = [Struct().binary(1, k.encode()).binary(2, v.encode()).done() for k, v in metadata.items()]
+        self.created_by = created_by.encode()
+        # TypeDefinedOrder for every column, without which readers leave the extremes aside.
+        self.orders = [Struct().struct(1, Struct()).done()] * len(self.fields)
+
+
+def _element(field: Field) -> bytes:
+    said = Struct().i32(1, PHYSICAL[field.kind]).i32(3, OPTIONAL).binary(4, field.name.encode())
+    if field.kind == "string":
+        said.i32(6, UTF8).struct(10, Struct().struct(1, Struct()))
+    return said.done()
+
+
+class FileWriter:
+    """One file, written to `sink` from its first byte to its last."""
+
+    def __init__(self, sink: BinaryIO, schema: FileSchema, maker: PageMaker, compression: str) -> None:
+        self._sink, self._schema, self._maker, self._compression = sink, schema, maker, compression
+        self._hash = hashlib.sha256()
+        self._at = 0
+        self._groups: list[_Group] = []
+        self.rows = 0
+        self._put(MAGIC)
+
+    def _put(self, data: bytes) -> int:
+        """Write `data`; returns where it begins."""
+        start = self._at
+        self._sink.write(data)
+        self._hash.update(data)
+        self._at += len(data)
+        return start
+
+    def row_group(self, rows: int, columns: Sequence[Sequence[Page]]) -> None:
+        """Write a row group of `rows` rows: the pages of every column, in the order of the schema."""
+        group = _Group(rows, self._at)
+        for field, pages in zip(self._schema.fields, columns, strict=True):
+            dictionary = self._maker.dictionary(field) if field.kind == "string" else None
+            chunk = Chunk(field, pages, dictionary, self._at)
+            self._put(b"".join([*((dictionary.data,) if dictionary else ()), *(page.data for page in pages)]))
+            group.add(chunk, self._compression)
+        self._groups.append(group)
+        self.rows += rows
+
+    def close(self) -> tuple[int, str]:
+        """Write page indexes and footer; returns the size of the file [bytes] and its SHA-256."""
+        extremes = [[self._index(data) for data in group.column_indexes] for group in self._groups]
+        offsets = [[self._index(data) for data in group.offset_indexes] for group in self._groups]
+        groups = [
+            group.metadata(ordinal, offsets[ordinal], extremes[ordinal]) for ordinal, group in enumerate(self._groups)
+        ]
+        footer = (
+            Struct()
+            .i32(1, FORMAT_VERSION)
+            .structs(2, self._schema.elements)
+            .i64(3, self.rows)
+            .structs(4, groups)
+            .structs(5, self._schema.pairs)
+            .binary(6, self._schema.created_by)
+            .structs(7, self._schema.orders)
+            .done()
+        )
+        self._put(footer)
+        self._put(len(footer).to_bytes(4, "little") + MAGIC)
+        return self._at, self._hash.hexdigest()
+
+    def _index(self, data: bytes | None) -> Place | None:
+        return None if data is None else (self._put(data), len(data))
+
+
+class _Group:
+    """What is kept of a row group once its pages are in the file."""
+
+    def __init__(self, rows: int, start: int) -> None:
+        self.rows, self.start = rows, start
+        self.raw_bytes = self.bytes = 0
+        self.chunks: list[Struct] = []
+        self.column_indexes: list[bytes | None] = []
+        self.offset_indexes: list[bytes] = []
+
+    def add(self, chunk: Chunk, compression: str) -> None:
+        self.raw_bytes += chunk.raw_bytes
+        self.bytes += chunk.stored_bytes
+        self.chunks.append(chunk.metadata(compression))
+        self.column_indexes.append(chunk.column_index())
+        self.offset_indexes.append(chunk.offset_index())
+
+    def metadata(self, ordinal: int, offsets: Sequence[Place | None], extremes: Sequence[Place | None]) -> Struct:
+        """RowGroup, once it is known where the page indexes lie."""
+        columns = []
+        for chunk, place, bounds in zip(self.chunks, offsets, extremes, strict=True):
+            said = Struct().i64(2, 0).struct(3, chunk)
+            if place is not None:
+                said.i64(4, place[0]).i32(5, place[1])
+            if bounds is not None:
+                said.i64(6, bounds[0]).i32(7, bounds[1])
+            columns.append(said)
+        said = Struct().structs(1, columns).i64(2, self.raw_bytes).i64(3, self.rows)
+        said.i64(5, self.start).i64(6, self.bytes)
+        # The number is 16 bits wide and may be left out.
+        return said.i16(7, ordinal) if ordinal < 2**15 else said
