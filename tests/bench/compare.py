@@ -77,6 +77,12 @@ class Row:
         return statistics.median(run.get(name, 0.0) for run in self.runs)
 
     @property
+    def spread(self) -> str:
+        """The fastest and the slowest run [s]."""
+        walls = [run["wall_s"] for run in self.runs]
+        return f"{min(walls):.2f} to {max(walls):.2f}" if len(walls) > 1 else "-"
+
+    @property
     def rate(self) -> float:
         """Cells per second."""
         return self["cells"] / self["wall_s"]
@@ -142,7 +148,8 @@ def one_run(key: str, cells: float, folder: str | None) -> dict[str, float]:
 
 def table(rows: Mapping[str, Row]) -> str:
     """One Markdown table, a row per contender."""
-    heads = ("contender", "cells", "runs", "wall s", "CPU s", "M cells/s", "x broadcast", "results GB/s", "peak MiB")
+    heads = ("contender", "cells", "runs", "wall s", "min to max", "CPU s", "M cells/s", "x broadcast")
+    heads += ("results GB/s", "peak MiB")
     lines = [" | ".join(("", *heads, "")).strip(), "|" + "---|" * len(heads)]
     base = rows["broadcast"].rate if "broadcast" in rows else None
     for key, row in rows.items():
@@ -152,6 +159,7 @@ def table(rows: Mapping[str, Row]) -> str:
             f"{row['cells']:,.0f}" if row["cells"] else "-",
             str(len(row.runs)),
             f"{row['wall_s']:.2f}",
+            row.spread,
             f"{row['cpu_s']:.2f}",
             f"{row.rate / 1e6:.3g}" if row["cells"] else "-",
             f"{row.rate / base:.3g}" if base and row["cells"] else "-",

@@ -68,3 +68,26 @@ def test_explain(benchmark: BenchmarkFixture, grid: Grid) -> None:
     labels = {"gpu": "h100-sxm", "model": "llama-3.1-8b", "kv_dtype": "bf16", "context_tokens": 8192, "rho_target": 0.7}
     explanation = benchmark(gridplan.explain, grid, **labels, arrival_rate=100)
     assert explanation.status == "ok"
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the kernel counts read bytes in /proc/self/io on Linux")
+def test_slices_agree_in_both_readers_and_are_counted(folder: Path) -> None:
+    from reading import SLICES, table
+
+    lines = table(folder)
+    assert len(lines) == 2 + 2 * len(SLICES) + 2
+    rows = [line.strip("| ").split(" | ") for line in lines[2:-2]]
+    assert all(float(row[5]) > 0 and int(row[7].replace(",", "")) > 0 for row in rows)
+
+
+def test_sizes_are_judged_by_the_least_and_the_most() -> None:
+    from compare import Row
+    from report import scaling
+
+    def row(cells: float, cpu_s: float, peak: float) -> Row:
+        return Row("run", [{"cells": cells, "cpu_s": cpu_s, "wall_s": 1.0, "peak_bytes": peak * 2**20}])
+
+    fine = scaling([row(1e6, 1.0, 200), row(1e7, 11.0, 300), row(1e8, 100.0, 320)])
+    assert [line.rsplit(": ")[-1] for line in fine[-3:]] == ["met", "met", "met"]
+    poor = scaling([row(1e6, 1.3, 200), row(1e7, 10.0, 300), row(1e8, 100.0, 520)])
+    assert [line.rsplit(": ")[-1] for line in poor[-3:]] == ["missed", "missed", "missed"]
