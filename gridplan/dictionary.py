@@ -10,7 +10,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from importlib import resources
+from pkgutil import get_data
 
 __all__ = ["Quantity", "dictionary", "inputs", "measures"]
 
@@ -59,8 +59,11 @@ def dictionary() -> Mapping[str, Quantity]:
     'req/s'
     """
     names = {item.name: ("class" if item.name == "cls" else item.name) for item in fields(Quantity)}
-    text = resources.files("gridplan").joinpath("dictionary.csv").read_text(encoding="utf-8")
-    rows = [Quantity(**{to: row[column] for to, column in names.items()}) for row in csv.DictReader(text.splitlines())]
+    data = get_data("gridplan", "dictionary.csv")  # importlib.resources would take longer to load than the file
+    if data is None:
+        raise FileNotFoundError("dictionary.csv")
+    lines = csv.DictReader(data.decode("utf-8").splitlines())
+    rows = [Quantity(**{to: row[column] for to, column in names.items()}) for row in lines]
     return {row.name: row for row in rows}
 
 

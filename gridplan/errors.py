@@ -7,7 +7,6 @@ is wrong and what would have been right. The command line prints these texts wit
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -87,6 +86,8 @@ def nearest(name: str, valid: Iterable[str], count: int = 3) -> list[str]:
     >>> nearest("h100", ["h100-sxm", "h100-pcie", "a100-sxm-80gb"])
     ['h100-sxm', 'h100-pcie']
     """
+    import difflib  # only a wrong name needs it
+
     folded: dict[str, str] = {}
     for candidate in valid:
         folded.setdefault(candidate.casefold(), candidate)

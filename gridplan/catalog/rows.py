@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from decimal import Decimal
-from importlib import resources
+from pkgutil import get_data
 from typing import Any
 
 from gridplan.catalog.complete import complete_engine, complete_gpu, complete_instance, complete_model
@@ -23,8 +23,10 @@ FLOP_FORMATS = ("fp16", "bf16", "fp8", "int8", "fp4")
 
 
 def _rows(name: str) -> list[Row]:
-    text = resources.files("gridplan.catalog").joinpath("data", name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    data = get_data("gridplan.catalog", f"data/{name}")  # importlib.resources loads slower than all these files
+    if data is None:
+        raise FileNotFoundError(name)
+    return list(csv.DictReader(data.decode("utf-8").splitlines()))
 
 
 def _scaled(text: str, factor: int = 1) -> float | None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gridplan.contract import models
-from gridplan.contract.forms import Strict, kind_of
+from gridplan.contract.forms import kind_of
 from gridplan.contract.models import Contract, Section, section_inputs
+from gridplan.contract.shapes import Strict
 from gridplan.contract.yaml import KeyPath
 from gridplan.dictionary import dictionary
 from gridplan.errors import suggestion
@@ -70,7 +71,7 @@ def _unknown_key(location: KeyPath, path: KeyPath) -> str:
     if form is not None:
         return f"unknown key{suggestion(name, _FORM_KEYS[form])}; here go {', '.join(_FORM_KEYS[form])}"
     model = _model_of(path[:-1])
-    keys = [field.alias or key for key, field in model.model_fields.items()]
+    keys = model.keys()
     if name in section_inputs() and (model is Contract or issubclass(model, Section)):
         return f"does not go here; write it under {rows[name].section}"
     if issubclass(model, Section):

@@ -2,18 +2,27 @@
 
 These models know nothing of units, bounds or catalogs. They check the shape of the file, and the JSON Schema is made
 from them. Sections only group inputs: workload, deployment, capacity and policy each take every input. An input's own
-value has one of the forms of `forms`; it is checked apart, because a union in each of some 400 fields would take
-pydantic half a second to build.
+value has one of the forms of `forms`; it is checked apart, so that one wrong value leaves the rest of its section.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ConfigDict, Field, create_model
-
-from gridplan.contract.forms import AppliesTo, AxisForm, ChangeForm, Scalar, Strict, Text, ValueForm
+from gridplan.contract.forms import (
+    APPLIES_TO,
+    AXIS,
+    CHANGE,
+    SCALAR,
+    TEXT,
+    VALUE,
+    AxisForm,
+    ChangeForm,
+    Scalar,
+    ValueForm,
+)
+from gridplan.contract.shapes import ANY, Strict, list_of, literal, map_of, optional, required, shape_of
 from gridplan.dictionary import dictionary, inputs
 
 __all__ = [
@@ -32,9 +41,8 @@ __all__ = [
     "section_inputs",
 ]
 
-_DOCUMENTED = ConfigDict(use_attribute_docstrings=True)
 
-
+@lru_cache(maxsize=2)
 def section_inputs(slo_only: bool = False) -> tuple[str, ...]:
     """The inputs that a section may state: all of them, or those of the slo section.
 
@@ -48,17 +56,9 @@ def section_inputs(slo_only: bool = False) -> tuple[str, ...]:
 class Section(Strict):
     """A group of inputs."""
 
-    model_config = ConfigDict(use_attribute_docstrings=False)  # reading the source again for 70 fields is slow
-
     def stated(self) -> dict[str, Any]:
         """The inputs that the file gives in this section, in the order of the dictionary."""
-        return {name: getattr(self, name) for name in section_inputs() if name in self.model_fields_set}
-
-
-def _with_inputs(name: str, names: Iterable[str]) -> Any:
-    """A section with one optional field per input."""
-    fields: dict[str, Any] = {field: (Any, None) for field in names}
-    return create_model(name, __base__=Section, __module__=__name__, **fields)
+        return {name: getattr(self, name) for name in section_inputs() if name in self.given_keys}
 
 
 if TYPE_CHECKING:
@@ -67,65 +67,54 @@ if TYPE_CHECKING:
 
     class _SloInput(Section): ...
 else:
-    _EveryInput = _with_inputs("_EveryInput", section_inputs())
-    _SloInput = _with_inputs("_SloInput", section_inputs(slo_only=True))
+    _INPUT = optional(ANY, "")
+    _EveryInput = type("_EveryInput", (Section,), dict.fromkeys(section_inputs(), _INPUT))
+    _SloInput = type("_SloInput", (Section,), dict.fromkeys(section_inputs(slo_only=True), _INPUT))
 
 
 class ClassEntry(Strict):
     """One class of requests; give `weight` for every class or `count` for every class."""
 
-    name: Text
-    """The name that scenarios use."""
-    weight: Scalar | None = None
-    """Share of the arrivals; the weights sum to 1."""
-    count: Scalar | None = None
-    """Number of arrivals; normalised to a share."""
-    prompt_tokens: Scalar
-    """Prompt length in tokens."""
-    output_tokens: Scalar
-    """Output length in tokens."""
+    name: str = required(TEXT, "The name that scenarios use.")
+    weight: Scalar | None = optional(SCALAR, "Share of the arrivals; the weights sum to 1.")
+    count: Scalar | None = optional(SCALAR, "Number of arrivals; normalised to a share.")
+    prompt_tokens: Scalar = required(SCALAR, "Prompt length in tokens.")
+    output_tokens: Scalar = required(SCALAR, "Output length in tokens.")
 
 
 class SloLimit(Strict):
     """A latency limit and the percentile that it binds."""
 
-    limit: ValueForm | None = None
-    """The limit, in seconds or as text with a unit."""
-    percentile: ValueForm | None = None
-    """`mean`, or a percentile from 50 to 99.9."""
+    limit: ValueForm | None = optional(VALUE, "The limit, in seconds or as text with a unit.")
+    percentile: ValueForm | None = optional(VALUE, "`mean`, or a percentile from 50 to 99.9.")
 
 
 class ClassChange(Strict):
     """What a scenario changes in one class of requests."""
 
-    weight: ChangeForm | None = None
-    """Share of the arrivals."""
-    prompt_tokens: ChangeForm | None = None
-    """Prompt length in tokens."""
-    output_tokens: ChangeForm | None = None
-    """Output length in tokens."""
+    weight: ChangeForm | None = optional(CHANGE, "Share of the arrivals.")
+    prompt_tokens: ChangeForm | None = optional(CHANGE, "Prompt length in tokens.")
+    output_tokens: ChangeForm | None = optional(CHANGE, "Output length in tokens.")
 
 
 class WorkloadSection(_EveryInput):
     """Traffic: what arrives."""
 
-    model_config = _DOCUMENTED
-    classes: list[ClassEntry] | None = None
-    """The classes of requests; instead of prompt_tokens and output_tokens."""
+    classes: list[ClassEntry] | None = optional(
+        list_of(shape_of(ClassEntry)), "The classes of requests; instead of prompt_tokens and output_tokens."
+    )
+
+
+_LIMIT = shape_of(SloLimit)
 
 
 class Slo(_SloInput):
     """Latency limits."""
 
-    model_config = _DOCUMENTED
-    ttft: SloLimit | None = None
-    """Time to first token: ttft_slo_s and ttft_slo_percentile."""
-    tpot: SloLimit | None = None
-    """Time per output token: tpot_slo_s and tpot_slo_percentile."""
-    e2e: SloLimit | None = None
-    """End-to-end latency: e2e_slo_s and e2e_slo_percentile."""
-    itl: SloLimit | None = None
-    """Inter-token latency: itl_slo_s and itl_slo_percentile."""
+    ttft: SloLimit | None = optional(_LIMIT, "Time to first token: ttft_slo_s and ttft_slo_percentile.")
+    tpot: SloLimit | None = optional(_LIMIT, "Time per output token: tpot_slo_s and tpot_slo_percentile.")
+    e2e: SloLimit | None = optional(_LIMIT, "End-to-end latency: e2e_slo_s and e2e_slo_percentile.")
+    itl: SloLimit | None = optional(_LIMIT, "Inter-token latency: itl_slo_s and itl_slo_percentile.")
 
 
 class Deployment(_EveryInput):
@@ -135,13 +124,19 @@ class Deployment(_EveryInput):
 class Capacity(_EveryInput):
     """What one replica sustains."""
 
-    model_config = _DOCUMENTED
-    applies_to: AppliesTo = Field(default_factory=dict)
-    """The settings that need not match those of the measurement: `any`, or `{kv_dtype: any, slo: any}`."""
-    measured_at: dict[str, Scalar] = Field(default_factory=dict)
-    """The settings of the measurement, where an axis leaves them open."""
-    fallback: Literal["analytical", "none"] = "none"
-    """`analytical`: cells where the measurement does not apply use the formulas, unscaled."""
+    applies_to: Literal["any"] | dict[str, Literal["any"]] = optional(
+        APPLIES_TO,
+        "The settings that need not match those of the measurement: `any`, or `{kv_dtype: any, slo: any}`.",
+        {},
+    )
+    measured_at: dict[str, Scalar] = optional(
+        map_of(SCALAR), "The settings of the measurement, where an axis leaves them open.", {}
+    )
+    fallback: Literal["analytical", "none"] = optional(
+        literal("analytical", "none"),
+        "`analytical`: cells where the measurement does not apply use the formulas, unscaled.",
+        "none",
+    )
 
 
 class Policy(_EveryInput):
@@ -151,52 +146,47 @@ class Policy(_EveryInput):
 class ScenarioEntry(_EveryInput):
     """A named set of changes."""
 
-    model_config = _DOCUMENTED
-    classes: dict[str, ClassChange] = Field(default_factory=dict)
-    """Changes by class name."""
+    classes: dict[str, ClassChange] = optional(map_of(shape_of(ClassChange)), "Changes by class name.", {})
+
+
+_ENTRIES = map_of(map_of(ANY))
 
 
 class CatalogEntries(Strict):
     """Entries that add to the shipped catalogs or override them, by id."""
 
-    gpus: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Accelerators."""
-    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Models."""
-    instances: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Rentable shapes with their price."""
-    engines: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Serving engines and their constants."""
+    gpus: dict[str, dict[str, Any]] = optional(_ENTRIES, "Accelerators.", {})
+    models: dict[str, dict[str, Any]] = optional(_ENTRIES, "Models.", {})
+    instances: dict[str, dict[str, Any]] = optional(_ENTRIES, "Rentable shapes with their price.", {})
+    engines: dict[str, dict[str, Any]] = optional(_ENTRIES, "Serving engines and their constants.", {})
+
+
+_WORKLOAD = shape_of(WorkloadSection)
 
 
 class Contract(Strict):
     """A contract file of gridplan."""
 
-    model_config = ConfigDict(title="gridplan contract")
-
-    version: Literal[1] = Field(alias="schema")
-    """Version of this format; 1."""
-    name: Text = ""
-    """Name of the grid; omitted = the name of the file."""
-    description: Text = ""
-    """What the grid is for."""
-    workload: WorkloadSection = WorkloadSection()
-    """Traffic: what arrives."""
-    workloads: dict[str, WorkloadSection] | None = None
-    """Several workloads by name; they become the dimension `workload`."""
-    slo: Slo = Slo()
-    """Latency limits."""
-    deployment: Deployment = Deployment()
-    """What runs on what."""
-    capacity: Capacity = Capacity()
-    """What one replica sustains."""
-    policy: Policy = Policy()
-    """Headroom, spares and accounting."""
-    catalog: CatalogEntries = CatalogEntries()
-    """Entries that add to the shipped catalogs or override them."""
-    axes: dict[str, AxisForm] = Field(default_factory=dict)
-    """The dimensions of the cube by input name."""
-    scenarios: dict[str, ScenarioEntry] = Field(default_factory=dict)
-    """Named sets of changes; they become the dimension `scenario`, `nominal` first."""
-    priced_on: Text = ""
-    """The date against which the age of a price is judged; omitted = the newest date used."""
+    version: Literal[1] = required(literal(1), "Version of this format; 1.", key="schema")
+    name: str = optional(TEXT, "Name of the grid; omitted = the name of the file.", "")
+    description: str = optional(TEXT, "What the grid is for.", "")
+    workload: WorkloadSection = optional(_WORKLOAD, "Traffic: what arrives.", {})
+    workloads: dict[str, WorkloadSection] | None = optional(
+        map_of(_WORKLOAD), "Several workloads by name; they become the dimension `workload`."
+    )
+    slo: Slo = optional(shape_of(Slo), "Latency limits.", {})
+    deployment: Deployment = optional(shape_of(Deployment), "What runs on what.", {})
+    capacity: Capacity = optional(shape_of(Capacity), "What one replica sustains.", {})
+    policy: Policy = optional(shape_of(Policy), "Headroom, spares and accounting.", {})
+    catalog: CatalogEntries = optional(
+        shape_of(CatalogEntries), "Entries that add to the shipped catalogs or override them.", {}
+    )
+    axes: dict[str, AxisForm] = optional(map_of(AXIS), "The dimensions of the cube by input name.", {})
+    scenarios: dict[str, ScenarioEntry] = optional(
+        map_of(shape_of(ScenarioEntry)),
+        "Named sets of changes; they become the dimension `scenario`, `nominal` first.",
+        {},
+    )
+    priced_on: str = optional(
+        TEXT, "The date against which the age of a price is judged; omitted = the newest date used.", ""
+    )

@@ -10,11 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
-from pydantic.json_schema import models_json_schema
-
+from gridplan.contract import forms, models
 from gridplan.contract.bounds import bounds_of
-from gridplan.contract.forms import Arange, CatalogAxis, ChangeForm, Geomspace, Linspace, ValueForm
 from gridplan.contract.models import Contract, section_inputs
 from gridplan.dictionary import Quantity, dictionary
 from gridplan.quantities import accepted_units
@@ -26,7 +23,12 @@ _SECTIONS = ("WorkloadSection", "Slo", "Deployment", "Capacity", "Policy")
 _MAY_BE_EMPTY = ("workload", "slo", "deployment", "capacity", "policy", "catalog", "axes", "scenarios")
 _NUMBER = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 _WITH_UNIT = rf"^\s*(?!{_NUMBER}\s*$){_NUMBER}\s*\S.*$"  # a number and more, but not a number alone
-_GENERATORS = (Linspace, Geomspace, Arange, CatalogAxis)
+_MODELS = (
+    *(forms.Arange, forms.CatalogAxis, forms.Geomspace, forms.Linspace, forms.AddTo, forms.ByLabel),
+    *(models.Capacity, models.CatalogEntries, models.ClassChange, models.ClassEntry, models.Deployment),
+    *(forms.MultiplyBy, models.Policy, models.ScenarioEntry, models.Slo, models.SloLimit, forms.Stated),
+    models.WorkloadSection,
+)
 
 
 def contract_schema() -> dict[str, Any]:
@@ -60,12 +62,7 @@ def contract_schema() -> dict[str, Any]:
 
 def _structure() -> tuple[dict[str, Any], dict[str, Any]]:
     """The models as a schema and its definitions; the input fields of the sections are still empty."""
-    _, generators = models_json_schema([(model, "validation") for model in _GENERATORS])
-    schema = Contract.model_json_schema()
-    definitions: dict[str, Any] = {**generators["$defs"], **schema.pop("$defs")}
-    for adapter in (TypeAdapter(ValueForm), TypeAdapter(ChangeForm)):
-        definitions |= adapter.json_schema()["$defs"]
-    return _tidy(schema), _tidy(definitions, names=True)
+    return Contract.definition(), {model.__name__: model.definition() for model in _MODELS}
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -160,23 +157,3 @@ def _range(name: str) -> dict[str, float]:
     if bounds.high < math.inf:
         ends["maximum" if bounds.high_included else "exclusiveMaximum"] = bounds.high
     return ends
-
-
-def _tidy(node: Any, names: bool = False) -> Any:
-    """Without what pydantic adds to every field: a title, a default, and null for what may be left out.
-
-    `names`: the keys of this mapping are names of the file, not words of JSON Schema.
-    """
-    if isinstance(node, list):
-        return [_tidy(item) for item in node if item != {"type": "null"}]
-    if not isinstance(node, dict):
-        return node
-    noise = () if names else ("title", "default")
-    tidy = {
-        key: _tidy(value, not names and key in ("properties", "$defs"))
-        for key, value in node.items()
-        if key not in noise
-    }
-    if not names and len(tidy.get("anyOf", ())) == 1:
-        tidy |= tidy.pop("anyOf")[0]
-    return tidy

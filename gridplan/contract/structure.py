@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator, ValidationError
 
 from gridplan.contract.faults import fault_message
-from gridplan.contract.forms import ChangeForm, ValueForm
+from gridplan.contract.forms import CHANGE, VALUE
 from gridplan.contract.models import Contract, Section, section_inputs
 from gridplan.contract.problems import Problems
+from gridplan.contract.shapes import Shape, shape_of
 from gridplan.contract.yaml import KeyPath
 
 __all__ = ["parse_structure"]
@@ -38,7 +39,7 @@ def parse_structure(problems: Problems) -> Contract:
             _prune(data, path)
     while True:
         try:
-            return Contract.model_validate(data)
+            return _contract_validator()(data)
         except ValidationError as error:
             pruned = [_prune(data, _whole(path)) for path in _note(error, (), data, problems)]
         if "schema" not in data:
@@ -109,14 +110,24 @@ def _drop_empty(node: Any, path: KeyPath, problems: Problems) -> None:
 
 
 @lru_cache(maxsize=1)
-def _validators() -> tuple[Callable[[object], Any], Callable[[object], Any]]:
-    return TypeAdapter(ValueForm).validate_python, TypeAdapter(ChangeForm).validate_python
+def _contract_validator() -> Callable[[object], Contract]:
+    return _validator(shape_of(Contract))
+
+
+@lru_cache(maxsize=1)
+def _value_validators() -> tuple[Callable[[object], Any], Callable[[object], Any]]:
+    return _validator(VALUE), _validator(CHANGE)
+
+
+def _validator(shape: Shape) -> Callable[[object], Any]:
+    schema: Any = shape.core
+    return SchemaValidator(schema).validate_python
 
 
 def _inputs(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, object, Callable[[object], Any]]]:
     """Every stated input with its path and what checks its form."""
     names = frozenset(section_inputs())
-    value, change = _validators()
+    value, change = _value_validators()
     groups: list[tuple[KeyPath, Any, Callable[[object], Any]]] = [
         ((name,), data.get(name), value) for name in _SECTIONS
     ]
@@ -154,7 +165,7 @@ def _written(location: KeyPath, node: Any) -> KeyPath:
     path: list[str | int] = []
     for part in location:
         if isinstance(node, Section):
-            node = {key: getattr(node, key) for key in node.model_fields_set}
+            node = {key: getattr(node, key) for key in node.given_keys}
         known = part in node if isinstance(node, dict) else isinstance(node, list) and part in range(len(node))
         if known:
             node = node[part]

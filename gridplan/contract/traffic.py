@@ -22,7 +22,7 @@ def read_workloads(reader: Reader, contract: Contract) -> tuple[Workload, ...]:
     """One workload named "" for `workload:` (or for none), else one per entry of `workloads:`, in the file's order."""
     if contract.workloads is None:
         return (_workload(reader, "", contract.workload, ("workload",)),)
-    if "workload" in contract.model_fields_set:
+    if "workload" in contract.given_keys:
         line = reader.problems.place(("workload",), at_key=True).line
         reader.problems.add(("workloads",), f"workload on line {line} excludes workloads; keep one", at_key=True)
     if not contract.workloads:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from gridplan.formulas._broadcast import formula
 from gridplan.formulas._types import Value
@@ -113,6 +112,8 @@ def _erlang_c(servers: Any, load: Any) -> Any:
 
 
 def _erlang_b(servers: Any, load: Any) -> Any:
+    from scipy import special  # loads slower than all the rest of a plan, which does without it
+
     servers, load = np.broadcast_arrays(servers, load)
     blocked = _poisson_weight(servers, load) / special.gammaincc(servers + 1.0, load)
     # Far above c the distribution up to c underflows; there 1/B is a short series.
@@ -138,6 +139,8 @@ def _poisson_weight(c: Any, a: Any) -> Any:
 
     log weight = -h(a, c) - s(c) - log(2 pi c)/2 with h = a - c - c log(a/c) and s the error of Stirling's formula.
     """
+    from scipy import special
+
     direct = np.exp(special.xlogy(c, a) - a - special.gammaln(c + 1.0))
     n = np.maximum(c, 15.0)
     d = a / n - 1.0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,9 +69,27 @@ def test_choices_and_ids_are_enumerated(schema: dict[str, Any]) -> None:
     assert {"bf16", "fp8"} <= set(definitions["plain.kv_dtype"]["anyOf"][0]["enum"])
 
 
-def test_attribute_docstrings_are_the_descriptions(schema: dict[str, Any]) -> None:
+def test_every_key_is_described(schema: dict[str, Any]) -> None:
     assert schema["$defs"]["ByLabel"]["properties"]["default"]["description"].startswith("The value of every label")
     assert schema["$defs"]["ClassEntry"]["properties"]["weight"]["description"].startswith("Share of the arrivals")
+
+    for name, definition in schema["$defs"].items():
+        described = definition.get("properties", {}).values()
+        assert all("description" in entry or "#/$defs/" in entry["$ref"] for entry in described), name
+    assert all(entry.get("description") for entry in schema["properties"].values())
+
+
+def test_the_published_copy_is_what_the_command_prints(
+    schema: dict[str, Any], grids: Path, cli: Callable[..., Any]
+) -> None:
+    published = (grids / "contract.schema.json").read_text(encoding="utf-8")
+    assert json.loads(published) == schema
+    assert cli("schema").out == published
+
+
+def test_whoever_changes_the_result_changes_no_other() -> None:
+    contract_schema()["$defs"]["Stated"]["properties"]["value"]["oneOf"].clear()
+    assert len(contract_schema()["$defs"]["Stated"]["properties"]["value"]["oneOf"]) == 2
 
 
 GOOD = """\
