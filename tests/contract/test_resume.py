@@ -262,7 +262,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if made.returncode:
         pytest.skip("no right to mount a file system here")
     yield place
-    subprocess.run(["umount", str(place)], check=False)
+    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def test_a_full_disk_is_one_clear_error_and_the_folder_can_be_resumed(
