@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from gridplan import chain
 from gridplan.chain.graph import Array
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan
-from gridplan.engine.evaluate import column_arrays
+from gridplan.engine.evaluate import column_array
+from gridplan.engine.hoist import Shared, hoist
 from gridplan.store.blocks import Block
 
 __all__ = ["BlockEvaluator"]
@@ -16,61 +18,96 @@ __all__ = ["BlockEvaluator"]
 Key = tuple[tuple[int, int], ...]
 
 
+class _Whole(NamedTuple):
+    """An array of the whole cube, its number of axes before those of the cube, and the axes it varies along."""
+
+    data: Array
+    before: int
+    axes: tuple[int, ...]
+
+
 class BlockEvaluator:
     """Evaluates blocks of one cube; not for use by several threads at once.
 
-    Every array is kept with the place it was computed for (start and stop along its own dimensions). A block that lies
-    at the same place along those dimensions reuses it: quantities that do not depend on the blocked axes are computed
-    once.
+    What depends on few combinations is `shared`: computed once for the whole cube, and sliced here. Every other array
+    is kept with the place it was computed for (start and stop along its own dimensions). A block that lies at the same
+    place along those dimensions reuses it; one that no other block can use is let go after its last reader, so that
+    the next results take its memory while it is in cache.
+
+    Threads of one run may pass the same `shared`, from `hoist(inputs, plan)`; without it each evaluator makes its own.
     """
 
-    def __init__(self, inputs: Inputs, plan: Plan) -> None:
-        self._plan = plan
-        names = inputs.space.names
-        needed = {name for item in plan.steps for name in item.inputs}
+    def __init__(self, inputs: Inputs, plan: Plan, shared: Shared | None = None) -> None:
+        shared = hoist(inputs, plan) if shared is None else shared
+        self._plan, self._steps = plan, shared.steps
+        self._rank = len(inputs.space.names)
+        read = {name for item in shared.steps for name in item.inputs}
+        self._whole = {name: self._varying(item.data, 0) for name, item in inputs.values.items() if name in read}
+        # An input has the axis of request classes after those of the cube; a result has any further axis before them.
+        for name, data in shared.values.items():
+            if name in read:
+                self._whole[name] = self._varying(data, data.ndim - self._rank)
+        self._known = {name: self._varying(data, 0) for name, data in shared.columns.items()}
         dims = chain.propagate(plan.steps, inputs.dims)
-        self._inputs = {
-            name: (item.data, self._positions(names, item.dims))
-            for name, item in inputs.values.items()
-            if name in needed
-        }
-        self._constants = {
-            name: (item.data, self._positions(names, item.dims)) for name, item in plan.constants.items()
-        }
-        self._steps = [(item, self._positions(names, dims[item.outputs[0]])) for item in plan.steps]
+        self._axes = [
+            tuple(axis for axis, name in enumerate(inputs.space.names) if name in dims[item.outputs[0]])
+            for item in shared.steps
+        ]
+        self._columns = [
+            [(name, source) for name, source in plan.source.items() if source in item.outputs] for item in shared.steps
+        ]
+        self._spent = self._last_uses(inputs.space.shape)
         self._keys: dict[str, Key] = {}
         self._values: dict[str, Array] = {}
-        self._rank = len(names)
 
-    @staticmethod
-    def _positions(names: tuple[str, ...], dims: frozenset[str]) -> tuple[int, ...]:
-        return tuple(position for position, name in enumerate(names) if name in dims)
+    def _varying(self, data: Array, before: int) -> _Whole:
+        return _Whole(data, before, tuple(axis for axis in range(self._rank) if data.shape[before + axis] > 1))
 
-    def _cut(self, name: str, data: Array, positions: tuple[int, ...], bounds: Key) -> None:
-        """Keep the slice of an input that belongs to the block, unless it is the one kept already."""
-        key = tuple(bounds[position] for position in positions)
-        if self._keys.get(name) == key and name in self._values:
-            return
-        place: list[slice] = [slice(None)] * self._rank
-        for position in positions:
-            place[position] = slice(*bounds[position])
-        self._values[name] = data[tuple(place)]
-        self._keys[name] = key
+    def _last_uses(self, shape: tuple[int, ...]) -> list[list[str]]:
+        """After each step, the arrays that neither a later step nor another block reads.
+
+        Blocks do not overlap, so an array that depends on every axis belongs to one block only.
+        """
+        last: dict[str, int] = {}
+        for place, (item, axes) in enumerate(zip(self._steps, self._axes, strict=True)):
+            last.update((name, place) for name in item.inputs if name in last)
+            if all(size == 1 or axis in axes for axis, size in enumerate(shape)):
+                last.update(dict.fromkeys(item.outputs, place))
+        spent: list[list[str]] = [[] for _ in self._steps]
+        for name, place in last.items():
+            spent[place].append(name)
+        return spent
+
+    def _cut(self, name: str, whole: _Whole, bounds: Key) -> Array:
+        """The slice of an array of the whole cube that belongs to the block; the one kept already where it is that."""
+        key = tuple(bounds[axis] for axis in whole.axes)
+        if self._keys.get(name) != key or name not in self._values:
+            place: list[slice] = [slice(None)] * (whole.before + self._rank)
+            for axis in whole.axes:
+                place[whole.before + axis] = slice(*bounds[axis])
+            self._values[name] = whole.data[tuple(place)]
+            self._keys[name] = key
+        return self._values[name]
+
+    def stream(self, block: Block) -> Iterator[tuple[str, Array]]:
+        """The columns that are not shared, each as soon as it is computed; those not kept elsewhere are soon gone."""
+        bounds: Key = tuple(zip(block.start, block.stop, strict=True))
+        for name, whole in self._whole.items():
+            self._cut(name, whole, bounds)
+        for item, axes, columns, spent in zip(self._steps, self._axes, self._columns, self._spent, strict=True):
+            key = tuple(bounds[axis] for axis in axes)
+            if self._keys.get(item.outputs[0]) != key:
+                chain.evaluate((item,), self._values)
+                self._keys[item.outputs[0]] = key
+            for name, source in columns:
+                yield name, column_array(self._plan, name, self._values[source])
+            for name in spent:
+                del self._values[name]
+                self._keys.pop(name, None)
 
     def __call__(self, block: Block) -> dict[str, Array]:
         """Arrays of all given columns on the labels of `block`, of size 1 along dimensions they do not depend on."""
         bounds: Key = tuple(zip(block.start, block.stop, strict=True))
-        for name, (data, positions) in self._inputs.items():
-            self._cut(name, data, positions, bounds)
-        with np.errstate(all="ignore"):
-            for item, positions in self._steps:
-                key = tuple(bounds[position] for position in positions)
-                if self._keys.get(item.outputs[0]) == key:
-                    continue
-                chain.evaluate((item,), self._values)
-                self._keys[item.outputs[0]] = key
-        constants = {}
-        for name, (data, positions) in self._constants.items():
-            self._cut(f"column {name}", data, positions, bounds)
-            constants[name] = self._values[f"column {name}"]
-        return column_arrays(self._plan, self._values, constants)
+        arrays = {name: self._cut(f"column {name}", whole, bounds) for name, whole in self._known.items()}
+        arrays.update(self.stream(block))
+        return arrays

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-__all__ = ["arrays_of", "attributes", "column_arrays", "evaluate"]
+__all__ = ["arrays_of", "attributes", "column_array", "column_arrays", "evaluate"]
 
 
 def evaluate(grid: Grid, outputs: Iterable[str] | None = None) -> xr.Dataset:
@@ -58,13 +58,13 @@ def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:
 
 def column_arrays(plan: Plan, values: Mapping[str, Array], constants: Mapping[str, Array]) -> dict[str, Array]:
     """The chain's arrays under the names of the columns."""
-    arrays = dict(constants)
-    for name, source in plan.source.items():
-        array = np.asarray(values[source])
-        if name == "binding_ties":
-            array = np.where(array < 0, -1, plan.tie_table[np.maximum(array, 0)])
-        arrays[name] = array
-    return arrays
+    return {**constants, **{name: column_array(plan, name, values[source]) for name, source in plan.source.items()}}
+
+
+def column_array(plan: Plan, name: str, array: Array) -> Array:
+    """The chain's array behind column `name` as that column holds it."""
+    array = np.asarray(array)
+    return np.where(array < 0, -1, plan.tie_table[np.maximum(array, 0)]) if name == "binding_ties" else array
 
 
 def attributes(inputs: Inputs) -> dict[str, str]:

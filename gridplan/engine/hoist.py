@@ -1,0 +1,80 @@
+"""What a cube computes once, before any block: results on few combinations, read by all blocks and all threads.
+
+Most of the chain never sees the long axes of a sweep. Evaluated block by block, such a step costs its Python overhead
+every time its place changes, for a handful of numbers; over the whole cube it costs that once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from gridplan import chain
+from gridplan.chain.graph import Array, Step
+from gridplan.engine.bundle import Inputs
+from gridplan.engine.columns import Plan
+from gridplan.engine.evaluate import column_array
+
+__all__ = ["Shared", "hoist"]
+
+HOIST_CELLS = 65_536
+"""Combinations up to which a result is computed for the whole cube (policy): half a MiB, which stays in cache."""
+
+HOIST_BYTES = 32 * 2**20
+"""Memory of all such results together (policy); steps beyond it are left to the blocks."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Results over the whole cube, read-only, of size 1 along dimensions they do not depend on; and the steps left.
+
+    `columns` are the columns of the plan that are known in whole: constants and what was computed here.
+    """
+
+    values: Mapping[str, Array]
+    columns: Mapping[str, Array]
+    steps: tuple[Step, ...]
+
+
+def hoist(inputs: Inputs, plan: Plan) -> Shared:
+    """Evaluate every step of the plan whose result is small, in bounded memory."""
+    early, late = _split(inputs, plan.steps)
+    values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
+    chain.evaluate(early, values)
+    read = {name for item in late for name in item.inputs} | set(plan.source.values())
+    made = {name: values[name] for item in early for name in item.outputs if name in read}
+    columns = {name: item.data for name, item in plan.constants.items()}
+    columns |= {name: column_array(plan, name, made[source]) for name, source in plan.source.items() if source in made}
+    return Shared(_read_only(made), _read_only(columns), late)
+
+
+def _split(inputs: Inputs, steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Steps to evaluate for the whole cube, and the others, both in order."""
+    sizes = dict(zip(inputs.space.names, inputs.space.shape, strict=True))
+    dims = dict(inputs.dims)
+    early: list[Step] = []
+    late: list[Step] = []
+    waiting: set[str] = set()
+    room = HOIST_BYTES // np.dtype(np.float64).itemsize
+    for item in steps:
+        dims = chain.propagate((item,), dims)
+        cells = prod(sizes[name] for name in dims[item.outputs[0]])
+        needs = cells * len(item.outputs)
+        if cells <= HOIST_CELLS and needs <= room and waiting.isdisjoint(item.inputs):
+            room -= needs
+            early.append(item)
+        else:
+            waiting.update(item.outputs)
+            late.append(item)
+    return tuple(early), tuple(late)
+
+
+def _read_only(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Views that no thread can write through."""
+    views = {name: np.asarray(array).view() for name, array in arrays.items()}
+    for view in views.values():
+        view.flags.writeable = False
+    return views
