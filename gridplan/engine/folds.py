@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gridplan.chain.graph import Array
+from gridplan.engine.places import Place
 from gridplan.engine.sketch import QuantileSketch
-from gridplan.store.blocks import Block
 from gridplan.store.layout import Layout
 
 __all__ = ["Fold", "make_fold"]
@@ -24,29 +25,12 @@ class Fold(ABC):
     def __init__(self, layout: Layout, measure: str, kind: str, by: Sequence[str]) -> None:
         self.layout, self.measure, self.kind = layout, measure, kind
         names = layout.dims
-        self.by = tuple(position for position, name in enumerate(names) if name in by)
         self.folded = tuple(position for position, name in enumerate(names) if name not in by)
-        self.sizes = tuple(layout.shape[position] for position in self.by)
-        self.groups = int(np.prod(self.sizes, dtype=np.int64))
-
-    def add(self, block: Block, values: Array) -> None:
-        """Fold the values of one block, which may be of size 1 along dimensions they do not depend on."""
-        shape = [block.shape[axis] if axis in self.by else values.shape[axis] for axis in range(values.ndim)]
-        table = np.broadcast_to(values, shape).transpose(*self.by, *self.folded)
-        groups = int(np.prod([shape[axis] for axis in self.by], dtype=np.int64))
-        repeat = int(np.prod([block.shape[axis] // values.shape[axis] for axis in self.folded], dtype=np.int64))
-        self._add(self._group_index(block), table.reshape(groups, -1), repeat, block, values.shape)
-
-    def _group_index(self, block: Block) -> Array:
-        """Number of each group of the block among all groups."""
-        ranges = [np.arange(block.start[axis], block.stop[axis]) for axis in self.by]
-        if not ranges:
-            return np.zeros(1, dtype=np.int64)
-        index: Array = np.ravel_multi_index(np.meshgrid(*ranges, indexing="ij"), self.sizes).ravel()
-        return index
+        self.groups = math.prod(size for name, size in zip(names, layout.shape, strict=True) if name in by)
 
     @abstractmethod
-    def _add(self, groups: Array, table: Array, repeat: int, block: Block, shape: Sequence[int]) -> None: ...
+    def add(self, place: Place, values: Array) -> None:
+        """Fold the values of one block, which may be of size 1 along dimensions they do not depend on."""
 
     @abstractmethod
     def merge(self, other: Fold) -> None:
@@ -65,8 +49,9 @@ class _Extreme(Fold):
         self.pick = np.fmin if self.kind == "min" else np.fmax
         self.state = np.full(self.groups, np.nan)
 
-    def _add(self, groups: Array, table: Array, repeat: int, block: Block, shape: Sequence[int]) -> None:
-        self.state[groups] = self.pick(self.state[groups], self.pick.reduce(table, axis=1))
+    def add(self, place: Place, values: Array) -> None:
+        table, _ = place.table(values)
+        self.state[place.groups] = self.pick(self.state[place.groups], self.pick.reduce(table, axis=1))
 
     def merge(self, other: Fold) -> None:
         assert isinstance(other, _Extreme)
@@ -83,10 +68,11 @@ class _Moments(Fold):
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.total, self.count = np.zeros(self.groups), np.zeros(self.groups, dtype=np.int64)
 
-    def _add(self, groups: Array, table: Array, repeat: int, block: Block, shape: Sequence[int]) -> None:
-        self.count[groups] += np.count_nonzero(~np.isnan(table), axis=1) * repeat
+    def add(self, place: Place, values: Array) -> None:
+        table, repeat = place.table(values)
+        self.count[place.groups] += np.count_nonzero(~np.isnan(table), axis=1) * repeat
         if self.kind != "count":
-            self.total[groups] += np.nansum(table, axis=1) * repeat
+            self.total[place.groups] += np.nansum(table, axis=1) * repeat
 
     def merge(self, other: Fold) -> None:
         assert isinstance(other, _Moments)
@@ -109,11 +95,12 @@ class _Labels(Fold):
         self.labels = self.layout.column(self.measure).categories
         self.state = np.zeros((self.groups, len(self.labels)), dtype=np.int64)
 
-    def _add(self, groups: Array, table: Array, repeat: int, block: Block, shape: Sequence[int]) -> None:
-        width = len(self.labels) + 1
-        flat = table + 1 + np.arange(len(groups))[:, np.newaxis] * width
-        counts = np.bincount(flat.ravel(), minlength=len(groups) * width).reshape(len(groups), width)
-        self.state[groups] += counts[:, 1:] * repeat
+    def add(self, place: Place, values: Array) -> None:
+        table, repeat = place.table(values)
+        groups, width = len(place.groups), len(self.labels) + 1
+        flat = table + 1 + np.arange(groups)[:, np.newaxis] * width
+        counts = np.bincount(flat.ravel(), minlength=groups * width).reshape(groups, width)
+        self.state[place.groups] += counts[:, 1:] * repeat
 
     def merge(self, other: Fold) -> None:
         assert isinstance(other, _Labels)
@@ -130,8 +117,9 @@ class _Quantile(Fold):
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.sketch = QuantileSketch(self.groups)
 
-    def _add(self, groups: Array, table: Array, repeat: int, block: Block, shape: Sequence[int]) -> None:
-        self.sketch.add(np.broadcast_to(groups[:, np.newaxis], table.shape), table, repeat)
+    def add(self, place: Place, values: Array) -> None:
+        table, repeat = place.table(values)
+        self.sketch.add(np.broadcast_to(place.groups[:, np.newaxis], table.shape), table, repeat)
 
     def merge(self, other: Fold) -> None:
         assert isinstance(other, _Quantile)
@@ -150,15 +138,16 @@ class _Winner(Fold):
         self.best = np.full(self.groups, np.inf)
         self.row = np.full(self.groups, -1, dtype=np.int64)
 
-    def _add(self, groups: Array, table: Array, repeat: int, block: Block, shape: Sequence[int]) -> None:
+    def add(self, place: Place, values: Array) -> None:
+        table, _ = place.table(values)
         signed = np.where(np.isnan(table), np.inf, table * self.sign)
-        place = signed.argmin(axis=1)
-        value = signed[np.arange(len(groups)), place]
-        within = [shape[axis] for axis in self.folded]
-        row = np.zeros(len(groups), dtype=np.int64)
-        for axis, position in zip(self.folded, np.unravel_index(place, within) if within else (), strict=True):
-            row = row * self.layout.shape[axis] + block.start[axis] + position
-        self._keep(groups, value, row)
+        winner = signed.argmin(axis=1)
+        groups = len(winner)
+        within = [values.shape[axis] for axis in self.folded]
+        row = np.zeros(groups, dtype=np.int64)
+        for axis, position in zip(self.folded, np.unravel_index(winner, within) if within else (), strict=True):
+            row = row * self.layout.shape[axis] + place.block.start[axis] + position
+        self._keep(place.groups, signed[np.arange(groups), winner], row)
 
     def _keep(self, groups: Array, value: Array, row: Array) -> None:
         known, at = self.best[groups], self.row[groups]

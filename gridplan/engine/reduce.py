@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,10 @@ from gridplan.dictionary import dictionary, measures
 from gridplan.engine.blocks import BlockEvaluator
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.folds import Fold, make_fold
+from gridplan.engine.heap import keep_temporaries
+from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
+from gridplan.engine.places import Place
 from gridplan.engine.workers import Stopped, default_workers, spread
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.store.blocks import Block, cut
@@ -78,34 +82,62 @@ def reduce(
     _check(wanted, by, inputs.space.labels)
     plan = plan_columns(inputs, wanted)
     layout = plan.layout
-    tasks = list(cut(layout.block, TASK_CELLS))
+    shared = hoist(inputs, plan)
+    keep_temporaries()
     told = progress or (lambda _: None)
+    total = _folds(layout, wanted, by)
+    for name, folds in total.items():
+        if name in shared.columns:
+            _add_whole(layout, by, folds, shared.columns[name])
+    streamed = {name: kinds for name, kinds in wanted.items() if name not in shared.columns}
+    if not streamed:
+        told(layout.cells)
+        return _dataset(layout, total, by)
 
-    def make(stop: Event) -> Callable[[Block], list[Fold]]:
-        evaluator = BlockEvaluator(inputs, plan)
+    def make(stop: Event) -> Callable[[Block], dict[str, list[Fold]]]:
+        evaluator = BlockEvaluator(inputs, plan, shared)
 
-        def work(task: Block) -> list[Fold]:
-            folds = _folds(layout, wanted, by)
+        def work(task: Block) -> dict[str, list[Fold]]:
+            part = _folds(layout, streamed, by)
             for block in cut(task, BLOCK_CELLS):
                 if stop.is_set():
                     raise Stopped
-                arrays = evaluator(block)
-                for fold in folds:
-                    fold.add(block, arrays[fold.measure])
+                place = Place(layout, by, block)
+                for name, values in evaluator.stream(block):
+                    for fold in part.get(name, ()):
+                        fold.add(place, values)
                 told(block.rows)
-            return folds
+            return part
 
         return work
 
-    total = _folds(layout, wanted, by)
-    for _, parts in spread(tasks, make, workers or default_workers()):
-        for whole, part in zip(total, parts, strict=True):
-            whole.merge(part)
+    for _, part in spread(list(cut(layout.block, TASK_CELLS)), make, workers or default_workers()):
+        for name, folds in part.items():
+            for whole, one in zip(total[name], folds, strict=True):
+                whole.merge(one)
     return _dataset(layout, total, by)
 
 
-def _folds(layout: Layout, wanted: Mapping[str, Sequence[str]], by: Sequence[str]) -> list[Fold]:
-    return [make_fold(layout, name, kind, by) for name, kinds in wanted.items() for kind in kinds]
+def _folds(layout: Layout, wanted: Mapping[str, Sequence[str]], by: Sequence[str]) -> dict[str, list[Fold]]:
+    return {name: [make_fold(layout, name, kind, by) for kind in kinds] for name, kinds in wanted.items()}
+
+
+def _add_whole(layout: Layout, by: Sequence[str], folds: Iterable[Fold], values: Array) -> None:
+    """Fold a measure that is known in whole: each value once, however many cells it stands for.
+
+    Axes that neither split the values nor the groups stay whole, so a block of few values may stand for all cells.
+    """
+    split = [values.shape[axis] > 1 or name in by for axis, name in enumerate(layout.dims)]
+    sizes = tuple(size if apart else 1 for size, apart in zip(layout.shape, split, strict=True))
+    for piece in cut(Block((0,) * len(sizes), sizes), BLOCK_CELLS):
+        stop = tuple(end if apart else size for end, size, apart in zip(piece.stop, layout.shape, split, strict=True))
+        place = Place(layout, by, Block(piece.start, stop))
+        part = tuple(
+            slice(*ends) if size > 1 else slice(None)
+            for ends, size in zip(zip(piece.start, piece.stop, strict=True), values.shape, strict=True)
+        )
+        for fold in folds:
+            fold.add(place, values[part])
 
 
 def _check(wanted: Mapping[str, Sequence[str]], by: Sequence[str], axes: Mapping[str, Sequence[object]]) -> None:
@@ -141,7 +173,7 @@ def _is_aggregate(kind: str, is_label: bool) -> bool:
         return False
 
 
-def _dataset(layout: Layout, folds: Iterable[Fold], by: Sequence[str]) -> xr.Dataset:
+def _dataset(layout: Layout, folds: Mapping[str, Iterable[Fold]], by: Sequence[str]) -> xr.Dataset:
     import xarray as xr
 
     ordered = [axis for axis in layout.axes if axis.name in by]
@@ -149,7 +181,7 @@ def _dataset(layout: Layout, folds: Iterable[Fold], by: Sequence[str]) -> xr.Dat
     dims = [axis.name for axis in ordered]
     coords = {axis.name: np.array(axis.labels, dtype=object if axis.is_text else np.float64) for axis in ordered}
     variables: dict[str, tuple[list[str], Array]] = {}
-    for fold in folds:
+    for fold in chain.from_iterable(folds.values()):
         for name, (values, extra) in fold.results().items():
             tail = tuple(len(labels) for labels in extra.values())
             variables[name] = ([*dims, *extra], values.reshape(shape + tail))

@@ -22,12 +22,13 @@ def cube() -> xr.Dataset:
 
 
 @pytest.mark.parametrize("by", [(), ("model",), ("arrival_rate", "gpu"), tuple(axis.name for axis in GRID.axes)])
-@pytest.mark.parametrize("block", [777, 32_768])
+@pytest.mark.parametrize(("block", "hoisted"), [(777, 2_000), (32_768, 0), (32_768, 100_000)])
 def test_every_aggregate_equals_the_one_of_the_cube(
-    cube: xr.Dataset, by: tuple[str, ...], block: int, monkeypatch: pytest.MonkeyPatch
+    cube: xr.Dataset, by: tuple[str, ...], block: int, hoisted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gridplan.engine.reduce.BLOCK_CELLS", block)
     monkeypatch.setattr("gridplan.engine.reduce.TASK_CELLS", 20_000)
+    monkeypatch.setattr("gridplan.engine.hoist.HOIST_CELLS", hoisted)
     kinds = ["min", "max", "mean", "sum", "count", "argmin", *(["p50"] if len(by) < len(GRID.axes) else [])]
     found = gridplan.reduce(GRID, {PRICE: kinds, "binding_constraint": "count"}, by=by, workers=2)
     price = cube[PRICE].broadcast_like(cube["replicas"])
@@ -54,16 +55,36 @@ def test_every_aggregate_equals_the_one_of_the_cube(
         _first_in_declared_order(found, price, folded, kept)
 
 
-def _first_in_declared_order(found: xr.Dataset, price: xr.DataArray, folded: list[str], kept: list[str]) -> None:
+def _first_in_declared_order(
+    found: xr.Dataset, price: xr.DataArray, folded: list[str], kept: list[str], stem: str = f"{PRICE}_argmin"
+) -> None:
     flat = price.transpose(*kept, *folded).values.reshape(*(price.sizes[name] for name in kept), -1)
     place = np.where(np.isnan(flat), np.inf, flat).argmin(axis=-1)
     none = np.isnan(flat).all(axis=-1)
     at = np.unravel_index(place, [price.sizes[name] for name in folded])
     for name, position in zip(folded, at, strict=True):
-        stored = found[f"{PRICE}_argmin_{name}"].values
+        stored = found[f"{stem}_{name}"].values
         expected = price[name].values[position]
         assert (np.asarray(stored == expected) | none).all()
         assert all(value is None or value != value for value in np.atleast_1d(stored)[np.atleast_1d(none)])
+
+
+@pytest.mark.parametrize("by", [(), ("arrival_rate",), ("gpu", "rho_target")])
+def test_a_measure_known_in_whole_counts_every_cell(cube: xr.Dataset, by: tuple[str, ...]) -> None:
+    """Nothing is streamed here: the measures never see the traffic, so a few values stand for all cells."""
+    told: list[int] = []
+    wanted = {"lambda_instance": ["count", "max", "argmax"], "status": "count", "gpu_memory_source": "count"}
+    found = gridplan.reduce(GRID, wanted, by=by, progress=told.append)
+    folded = [axis.name for axis in GRID.axes if axis.name not in by]
+    rate = cube["lambda_instance"].broadcast_like(cube["replicas"])
+    assert sum(told) == rate.size
+    np.testing.assert_array_equal(found["lambda_instance_count"], rate.count(folded).transpose(*by))
+    np.testing.assert_array_equal(found["lambda_instance_max"], rate.max(folded).transpose(*by))
+    _first_in_declared_order(found, -rate, folded, list(by), "lambda_instance_argmax")
+    for name in ("status", "gpu_memory_source"):
+        counted = found[f"{name}_count"].sum(name)
+        known = cube[name].broadcast_like(rate).notnull()
+        np.testing.assert_array_equal(counted, known.sum(folded).transpose(*by))
 
 
 def test_what_cannot_be_folded_is_named() -> None:
