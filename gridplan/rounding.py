@@ -118,12 +118,15 @@ def round_label(x: Any) -> Any:
 def _guarded(rounder: np.ufunc, x: Any, rtol: float, sign: float) -> Any:
     if type(x) is np.ndarray and x.ndim > 0 and x.dtype.char == "d":
         # One buffer for all passes: this runs on every block of a cube.
-        out: npt.NDArray[np.float64] = np.abs(x)
-        out *= rtol
+        out: npt.NDArray[np.float64] = x * rtol
+        np.abs(out, out=out)
         np.minimum(out, MAX_GUARD, out=out)
-        out *= sign
-        out += x
-        rounder(out, out=out)
+        if rounder is np.floor:
+            # A guard is never -0.0, so neither is a sum with it nor its floor.
+            np.add(x, out, out=out)
+            return np.floor(out, out=out)
+        np.subtract(x, out, out=out)
+        np.ceil(out, out=out)
         out += 0.0
         return out
     values = x if hasattr(x, "dims") else np.asarray(x, dtype=np.float64)

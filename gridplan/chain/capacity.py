@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridplan.chain.codes import LIMITS, NULL, choices, code
-from gridplan.chain.graph import Array
+from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import first_given
 from gridplan.rounding import floor_exact
@@ -180,9 +180,11 @@ def e2e_latency_used_s(
 ) -> Array:
     """Latency that Little's law uses [s]: given, predicted at the cap, or prefill plus decode as planned."""
     at_cap = kernels.latency_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    of_slots = np.where(np.isnan(lambda_instance), np.nan, first_given(latency_given_s, at_cap))
+    # Null without a plan by itself: there is no TPOT then.
     planned = prefill_latency_s + output_tokens_mean * tpot_s
-    used = np.where(capacity_model_code == _LITTLE, first_given(latency_given_s, at_cap), planned)
-    return np.where(np.isnan(lambda_instance), np.nan, used)
+    by_slots = capacity_model_code == _LITTLE
+    return np.where(by_slots, of_slots, planned) if np.any(by_slots) else spread(planned, of_slots)
 
 
 def e2e_limit_s(e2e_slo_s: Array, decode_tokens_per_s: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan.chain.graph import Array
+from gridplan.chain.graph import Array, spread
 from gridplan.chain.memory import first_given
 
 __all__ = [
@@ -26,10 +26,16 @@ def usd_per_hour(
     gpus_per_node: Array,
 ) -> Array:
     """Bill of an hour [USD/h]: whole nodes where nodes are rented, else GPUs; all GPUs of nodes already bought."""
+    # Which bill applies, and whether nodes were bought, is known without looking at each cell.
+    rented = ~np.isnan(usd_per_node_hour * gpus_per_node)
     by_nodes = nodes * usd_per_node_hour
+    if np.all(rented):
+        return spread(by_nodes, gpus, usd_per_gpu_hour)
     bought = nodes_given * gpus_per_node
-    counted = np.where(np.isnan(bought), gpus, np.where(np.isnan(gpus), np.nan, bought))
-    return np.where(np.isnan(by_nodes), counted * usd_per_gpu_hour, by_nodes)
+    absent = np.isnan(bought)
+    counted = gpus if np.all(absent) else np.where(absent, gpus, np.where(np.isnan(gpus), np.nan, bought))
+    by_gpus = counted * usd_per_gpu_hour
+    return np.where(rented, by_nodes, by_gpus) if np.any(rented) else spread(by_gpus, by_nodes)
 
 
 def usd_per_gpu_hour_used(usd_per_gpu_hour: Array, usd_per_node_hour: Array, gpus_per_node: Array) -> Array:

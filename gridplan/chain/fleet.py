@@ -1,21 +1,23 @@
 """From the rate of one replica to replicas, GPUs, nodes and what they survive.
 
 These steps see the whole cube, so each keeps to a few array operations; everything that does not depend on the arrival
-rate is prepared on its own dimensions.
+rate is prepared on its own dimensions, and a choice that an input on few dimensions settles is made once, not in each
+cell.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gridplan.chain.graph import Array
+from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
-from gridplan.chain.memory import first_given
+from gridplan.formulas.fleet import carries
 from gridplan.rounding import ceil_exact
 
 __all__ = [
     "arrival_rate_next_step",
     "batch_mean",
+    "burst_to_slo",
     "busy",
     "carried",
     "demand",
@@ -40,16 +42,31 @@ def gpus_per_replica(tensor_parallel: Array, pipeline_parallel: Array, data_para
     return tensor_parallel * pipeline_parallel * data_parallel
 
 
-def nodes(replicas: Array, gpus_per_node: Array, gpus_per_replica: Array, nodes_given: Array) -> Array:
+def nodes(replicas: Array, node_replicas: Array, replica_nodes: Array, nodes_given: Array) -> Array:
     """Nodes of the fleet [nodes]: planned so that no replica straddles two, or as given."""
-    planned = kernels.nodes_for(replicas, gpus_per_node, gpus_per_replica)
-    bought = np.where(np.isnan(planned), np.nan, nodes_given)
-    return first_given(bought, planned)
+    planned = _ceil_whole(replicas, np.maximum(node_replicas, 1.0)) * replica_nodes
+    absent = np.isnan(nodes_given)
+    if np.all(absent):
+        return spread(planned, nodes_given)
+    return np.where(np.isnan(planned) | absent, planned, nodes_given)
 
 
-def replicas_deployed(nodes: Array, replicas: Array, gpus_per_node: Array, gpus_per_replica: Array) -> Array:
+def replicas_deployed(nodes: Array, replicas: Array, node_replicas: Array, replica_nodes: Array) -> Array:
     """Whole replicas that the nodes hold [replicas]; without a node size, the replicas planned."""
-    return first_given(kernels.replicas_in_nodes(nodes, gpus_per_node, gpus_per_replica), replicas)
+    groups = nodes if np.all(replica_nodes == 1.0) else np.floor(nodes / replica_nodes)
+    held = groups * np.maximum(node_replicas, 1.0)
+    sized = ~np.isnan(node_replicas)
+    return spread(held, replicas) if np.all(sized) else np.where(sized, held, replicas)
+
+
+def _ceil_whole(number: Array, divisor: Array) -> Array:
+    """The quotient of whole numbers rounded up.
+
+    Below 2**53 it needs no guard: it is exact where it is whole, and rounds to no other whole number where it is not.
+    """
+    if np.all(divisor == 1.0):
+        return spread(number, divisor)
+    return np.asarray(np.ceil(number / divisor))
 
 
 def gpus_deployed(nodes: Array, gpus_per_node: Array) -> Array:
@@ -64,12 +81,13 @@ def gpus_stranded(gpus_deployed: Array, replicas_deployed: Array, gpus_per_repli
 
 def fleet_sufficient(replicas: Array, replicas_deployed: Array) -> Array:
     """1 where the fleet holds the plan, 0 where nodes already bought do not, NaN where there is no plan."""
-    return np.where(np.isnan(replicas), np.nan, replicas <= replicas_deployed)
+    # Of booleans: 0 and 1 over 1 are themselves, 0 over 0 is NaN. Cheaper than a choice in each cell.
+    return np.divide(replicas <= replicas_deployed, ~np.isnan(replicas))
 
 
-def headroom_kept_after_loss(arrival_rate: Array, replicas_after_loss: Array, lambda_safe: Array) -> Array:
+def headroom_kept_after_loss(arrival_rate: Array, arrival_rate_safe_after_loss: Array) -> Array:
     """1 where the peak stays within the safe rate of the replicas left, else 0."""
-    result: Array = kernels.holds(arrival_rate, replicas_after_loss, lambda_safe)
+    result: Array = carries(arrival_rate, arrival_rate_safe_after_loss)
     return result
 
 
@@ -78,7 +96,7 @@ def slo_held_after_loss(
 ) -> Array:
     """1 where the peak stays within the rate at which limits hold, else 0; null where that rate counts slots only."""
     rate = np.where(slots_basis == 1, np.nan, lambda_instance)
-    result: Array = kernels.holds(arrival_rate, replicas_after_loss, rate)
+    result: Array = carries(arrival_rate, replicas_after_loss * rate)
     return result
 
 
@@ -133,9 +151,14 @@ def busy(planned_rate_per_replica: Array, request_work_s: Array) -> Array:
     return planned_rate_per_replica * request_work_s
 
 
-def batch_mean(planned_rate_per_replica: Array, output_tokens_mean: Array, tpot_s: Array) -> Array:
+def batch_mean(output_tokens_per_s_replica: Array, tpot_s: Array) -> Array:
     """Mean batch of an active replica by Little's law [sequences]."""
-    return planned_rate_per_replica * output_tokens_mean * tpot_s
+    return output_tokens_per_s_replica * tpot_s
+
+
+def burst_to_slo(capacity_active: Array, arrival_rate: Array) -> Array:
+    """Factor by which the peak may rise before a limit breaks [1]."""
+    return capacity_active / arrival_rate
 
 
 def demand(arrival_rate: Array, lambda_instance: Array, work_s: Array) -> Array:
@@ -143,19 +166,20 @@ def demand(arrival_rate: Array, lambda_instance: Array, work_s: Array) -> Array:
     return arrival_rate * np.where(np.isnan(lambda_instance), np.nan, work_s)
 
 
-def utilization(arrival_rate: Array, replicas_count: Array, lambda_rate: Array) -> Array:
-    """Share of the capacity of some replicas that the peak uses [1]; null where there is no replica."""
-    counted = np.where(replicas_count == 0, np.nan, replicas_count)
-    result: Array = kernels.utilization(arrival_rate, counted, lambda_rate)
-    return result
+def utilization(arrival_rate: Array, capacity: Array) -> Array:
+    """Share of a capacity that the peak uses [1]; null where there is no replica."""
+    share = arrival_rate / capacity
+    none = capacity == 0.0
+    return np.where(none, np.nan, share) if np.any(none) else share
 
 
 def replicas_after_loss(
     replicas_deployed: Array, lost_units: Array, lost_domain_code: Array, node_replicas: Array, zones: Array
 ) -> Array:
     """Replicas left after the loss [replicas]; losing nothing leaves all, also where a node's size is not known."""
-    left = kernels.replicas_after_loss(replicas_deployed, lost_units, lost_domain_code, node_replicas, zones)
-    return np.where(lost_units == 0, replicas_deployed, left)
+    left: Array = kernels.replicas_after_loss(replicas_deployed, lost_units, lost_domain_code, node_replicas, zones)
+    nothing = lost_units == 0
+    return np.where(nothing, replicas_deployed, left) if np.any(nothing) else left
 
 
 def tpot_s(step_weights_read_s: Array, busy: Array) -> Array:
@@ -163,6 +187,7 @@ def tpot_s(step_weights_read_s: Array, busy: Array) -> Array:
 
     That happens where a measured rate or a stated latency carries more than the step times allow.
     """
-    sustained = np.where(busy < 1, busy, np.nan)
-    result: Array = kernels.implied_tpot_s(step_weights_read_s, sustained)
-    return result
+    idle = 1.0 - busy
+    result = step_weights_read_s / idle
+    overrun = idle <= 0.0
+    return np.where(overrun, np.nan, result) if np.any(overrun) else result

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Step", "evaluate", "needed", "propagate", "step"]
+__all__ = ["Array", "Step", "evaluate", "needed", "propagate", "spread", "step"]
 
 Array = NDArray[Any]
 
@@ -83,3 +83,9 @@ def evaluate(steps: Sequence[Step], values: MutableMapping[str, Array]) -> Mutab
             else:
                 values.update(zip(item.outputs, result, strict=True))
     return values
+
+
+def spread(result: Array, *read: Array) -> Array:
+    """`result` in the shape of all that its step read, of which it may have needed a part only; nothing is copied."""
+    shape = np.broadcast_shapes(np.shape(result), *map(np.shape, read))
+    return result if np.shape(result) == shape else np.broadcast_to(result, shape)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan.chain.graph import Array
+from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 
 __all__ = [
@@ -27,7 +27,11 @@ __all__ = [
 
 def first_given(preferred: Array, fallback: Array) -> Array:
     """`preferred` where it is given, else `fallback`."""
-    return np.where(np.isnan(preferred), fallback, preferred)
+    absent = np.isnan(preferred)
+    # Mostly an input that nobody gave, on few dimensions: then there is nothing to choose in each cell.
+    if np.all(absent):
+        return spread(fallback, preferred)
+    return np.where(absent, fallback, preferred)
 
 
 def kv_bytes_per_token(

@@ -7,6 +7,8 @@ section 4. Spares are in `redundancy`, nodes in `nodes`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gridplan.formulas._broadcast import count, formula
@@ -17,6 +19,7 @@ __all__ = [
     "batch_mean",
     "burst_to_slo",
     "busy",
+    "carries",
     "cold_start_headroom",
     "demand",
     "holds",
@@ -164,6 +167,16 @@ def holds(arrival_rate: Value, replicas_left: Value, lambda_rate: Value) -> Valu
     >>> holds(60, 8, 7.0), holds(60, 8, 10.0)
     (0.0, 1.0)
     """
-    capacity = replicas_left * lambda_rate
+    return carries(arrival_rate, replicas_left * lambda_rate)
+
+
+def carries(arrival_rate: Any, capacity: Any) -> Any:
+    """The kernel of `holds` for a capacity that is known already [req/s].
+
+    >>> carries(np.array([60.0, 60.0]), np.array([56.0, 80.0])).tolist()
+    [0.0, 1.0]
+    """
     carried = arrival_rate <= capacity * (1.0 + HOLDS_TOLERANCE)
-    return np.where(np.isnan(arrival_rate + capacity), np.nan, carried)
+    known = ~(np.isnan(capacity) | np.isnan(arrival_rate))
+    # Of booleans: 0 and 1 over 1 are themselves, 0 over 0 is NaN. Cheaper than a choice in each cell.
+    return np.divide(carried, known)

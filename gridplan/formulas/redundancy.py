@@ -63,7 +63,8 @@ def spare_replicas(
     >>> spare_replicas(9, 1, failure_domain_code("zone"), 8, 3)
     5
     """
-    return _spares(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones)
+    # NaN active stays NaN in the spares, too.
+    return _spare(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones) + 0.0 * replicas_active
 
 
 @count
@@ -75,7 +76,7 @@ def replicas(
     >>> replicas(9, 1, failure_domain_code("gpu"), 8, 1), replicas(9, 1, failure_domain_code("zone"), 8, 3)
     (10, 14)
     """
-    return replicas_active + _spares(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones)
+    return replicas_active + _spare(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones)
 
 
 @count
@@ -121,11 +122,10 @@ def most_active(
     return np.maximum(active, 0.0)
 
 
-def _spares(active: Any, redundancy: Any, code: Any, per_node: Any, zones: Any) -> Any:
+def _spare(active: Any, redundancy: Any, code: Any, per_node: Any, zones: Any) -> Any:
     spare = redundancy * np.where(code == _NODE, np.maximum(per_node, 1.0), 1.0)
     if np.any(code == _ZONE):
         kept = np.where(zones > redundancy, zones - redundancy, np.nan)
         across = np.where(redundancy == 0.0, 0.0 * active, redundancy * ceil_exact(active / kept))
         spare = np.where(code == _ZONE, across, spare)
-    # NaN active stays NaN in the spares, too.
-    return spare + 0.0 * active
+    return spare
