@@ -10,6 +10,7 @@ import numpy as np
 
 from gridplan import chain
 from gridplan.chain.codes import choices
+from gridplan.chain.graph import Array
 from gridplan.contract.grid import By, Grid
 from gridplan.dictionary import dictionary, measures
 from gridplan.engine.bundle import Inputs
@@ -18,7 +19,7 @@ from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.store.columns import AxisSpec, Column, dictionary_meta
 from gridplan.store.layout import Layout, make_layout
 
-__all__ = ["CHAIN_NAMES", "Plan", "named_outputs", "plan_columns"]
+__all__ = ["CHAIN_NAMES", "Plan", "column_array", "column_arrays", "named_outputs", "plan_columns"]
 
 _LIMITS = (*chain.LIMITS, "balanced")
 _TIES = tuple("+".join(group) for size in range(1, len(chain.LIMITS) + 1) for group in combinations(chain.LIMITS, size))
@@ -54,6 +55,17 @@ class Plan:
     source: Mapping[str, str]
     constants: Mapping[str, Field]
     tie_table: np.ndarray
+
+
+def column_arrays(plan: Plan, values: Mapping[str, Array], constants: Mapping[str, Array]) -> dict[str, Array]:
+    """The chain's arrays under the names of the columns."""
+    return {**constants, **{name: column_array(plan, name, values[source]) for name, source in plan.source.items()}}
+
+
+def column_array(plan: Plan, name: str, array: Array) -> Array:
+    """The chain's array behind column `name` as that column holds it."""
+    array = np.asarray(array)
+    return np.where(array < 0, -1, plan.tie_table[np.maximum(array, 0)]) if name == "binding_ties" else array
 
 
 def named_outputs(outputs: Iterable[str] | None) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""The cube in memory: one call of the chain over whole dimensions, each quantity on its own."""
+"""The cube in memory: each quantity over its own dimensions."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridplan import chain
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
+from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, plan_columns
+from gridplan.engine.heap import keep_temporaries
+from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
+from gridplan.store.blocks import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import xarray as xr
 
-__all__ = ["arrays_of", "attributes", "column_array", "column_arrays", "evaluate"]
+__all__ = ["arrays_of", "attributes", "evaluate"]
 
 
 def evaluate(grid: Grid, outputs: Iterable[str] | None = None) -> xr.Dataset:
@@ -51,20 +54,26 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None) -> xr.Dataset:
 
 
 def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:
-    """Arrays of all given columns over the whole cube, of size 1 along dimensions they do not depend on."""
-    values = chain.evaluate(plan.steps, {name: item.data for name, item in inputs.values.items()})
-    return column_arrays(plan, values, {name: item.data for name, item in plan.constants.items()})
+    """Arrays of all given columns over the whole cube, of size 1 along dimensions they do not depend on.
 
-
-def column_arrays(plan: Plan, values: Mapping[str, Array], constants: Mapping[str, Array]) -> dict[str, Array]:
-    """The chain's arrays under the names of the columns."""
-    return {**constants, **{name: column_array(plan, name, values[source]) for name, source in plan.source.items()}}
-
-
-def column_array(plan: Plan, name: str, array: Array) -> Array:
-    """The chain's array behind column `name` as that column holds it."""
-    array = np.asarray(array)
-    return np.where(array < 0, -1, plan.tie_table[np.maximum(array, 0)]) if name == "binding_ties" else array
+    They are filled block by block: what a step makes is read by the next ones while it is in cache.
+    """
+    keep_temporaries()
+    shared = hoist(inputs, plan)
+    arrays = {name: array.copy() for name, array in shared.columns.items()}
+    evaluator, layout = BlockEvaluator(inputs, plan, shared), plan.layout
+    for block in cut(layout.block, BLOCK_CELLS):
+        for name, values in evaluator.stream(block):
+            if name not in arrays:
+                own = layout.column(name).dims
+                sizes = zip(layout.dims, layout.shape, strict=True)
+                arrays[name] = np.empty([size if dim in own else 1 for dim, size in sizes], values.dtype)
+            whole = arrays[name]
+            place = tuple(
+                cells if size > 1 else slice(None) for cells, size in zip(block.slices, whole.shape, strict=True)
+            )
+            whole[place] = values
+    return arrays
 
 
 def attributes(inputs: Inputs) -> dict[str, str]:

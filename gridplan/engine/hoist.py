@@ -15,8 +15,7 @@ import numpy as np
 from gridplan import chain
 from gridplan.chain.graph import Array, Step
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.columns import Plan
-from gridplan.engine.evaluate import column_array
+from gridplan.engine.columns import Plan, column_array
 
 __all__ = ["Shared", "hoist"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary, measures
-from gridplan.engine.blocks import BlockEvaluator
+from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.folds import Fold, make_fold
 from gridplan.engine.heap import keep_temporaries
@@ -28,10 +28,7 @@ from gridplan.store.layout import Layout
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["BLOCK_CELLS", "reduce"]
-
-BLOCK_CELLS = 32_768
-"""Cells planned at once (measurement, 2026-11): 16k to 128k stay in cache and cost least a cell."""
+__all__ = ["reduce"]
 
 MAX_SKETCHES = 2_000
 """Groups up to which quantiles are kept (policy): a sketch takes 56 kB, and every thread has its own."""
@@ -82,8 +79,8 @@ def reduce(
     _check(wanted, by, inputs.space.labels)
     plan = plan_columns(inputs, wanted)
     layout = plan.layout
-    shared = hoist(inputs, plan)
     keep_temporaries()
+    shared = hoist(inputs, plan)
     told = progress or (lambda _: None)
     total = _folds(layout, wanted, by)
     for name, folds in total.items():

@@ -11,8 +11,7 @@ from gridplan import chain
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.columns import plan_columns
-from gridplan.engine.evaluate import column_arrays
+from gridplan.engine.columns import column_arrays, plan_columns
 from gridplan.engine.field import Field
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.summary import ANCHOR_RANGE

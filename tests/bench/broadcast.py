@@ -11,8 +11,7 @@ import numpy as np
 from gridplan import chain
 from gridplan.chain import Array
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.columns import Plan
-from gridplan.engine.evaluate import column_arrays
+from gridplan.engine.columns import Plan, column_arrays
 
 __all__ = ["evaluate_broadcast", "spread_inputs"]
 

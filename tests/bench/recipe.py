@@ -18,8 +18,7 @@ from stretched import stretched
 
 from gridplan import chain
 from gridplan.chain import Array
-from gridplan.engine.columns import Plan, plan_columns
-from gridplan.engine.evaluate import column_arrays
+from gridplan.engine.columns import Plan, column_arrays, plan_columns
 from gridplan.engine.inputs import Inputs, build_inputs
 from gridplan.store.arrow import ARROW_TYPES
 from gridplan.store.cells import CellValues

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridplan
+from gridplan import chain
 from gridplan.chain.graph import Array
 from gridplan.engine import hoist as hoisting
 from gridplan.engine.blocks import BlockEvaluator
-from gridplan.engine.columns import plan_columns
+from gridplan.engine.columns import column_arrays, plan_columns
 from gridplan.engine.evaluate import arrays_of
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
@@ -42,7 +43,11 @@ scenarios:
 """)
 INPUTS = build_inputs(GRID)
 PLAN = plan_columns(INPUTS)
-WHOLE = arrays_of(INPUTS, PLAN)
+WHOLE = column_arrays(
+    PLAN,
+    chain.evaluate(PLAN.steps, {name: item.data for name, item in INPUTS.values.items()}),
+    {name: item.data for name, item in PLAN.constants.items()},
+)
 
 
 def assembled(evaluator: BlockEvaluator, rows: int, seed: int) -> dict[str, Array]:
@@ -79,6 +84,18 @@ def test_blocks_put_together_are_the_cube(rows: int, cells: int, bytes_: int, pa
     evaluator = BlockEvaluator(INPUTS, PLAN, hoist(INPUTS, PLAN) if passed else None)
     for name, array in assembled(evaluator, rows, seed).items():
         np.testing.assert_array_equal(array, np.broadcast_to(WHOLE[name], array.shape), err_msg=name)
+
+
+def test_the_cube_in_memory_is_one_call_of_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridplan.engine.evaluate.BLOCK_CELLS", 50)
+    hoisting.HOIST_CELLS = 50
+    arrays = arrays_of(INPUTS, PLAN)
+    assert arrays.keys() == WHOLE.keys()
+    for name, array in arrays.items():
+        assert array.shape == WHOLE[name].shape, name
+        assert array.dtype == WHOLE[name].dtype, name
+        assert array.flags.writeable, name
+        np.testing.assert_array_equal(array, WHOLE[name], err_msg=name)
 
 
 def test_the_grid_under_test_has_cells_of_every_kind() -> None:
