@@ -9,6 +9,7 @@ from gridplan import chain
 from gridplan.chain.graph import Array
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, column_array
+from gridplan.engine.heap import keep_temporaries
 from gridplan.engine.hoist import Shared, hoist
 from gridplan.store.blocks import Block
 
@@ -44,6 +45,7 @@ class BlockEvaluator:
     """
 
     def __init__(self, inputs: Inputs, plan: Plan, shared: Shared | None = None) -> None:
+        keep_temporaries()
         shared = hoist(inputs, plan) if shared is None else shared
         self._plan, self._steps = plan, shared.steps
         self._rank = len(inputs.space.names)

@@ -11,7 +11,6 @@ from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, plan_columns
-from gridplan.engine.heap import keep_temporaries
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.store.blocks import cut
@@ -58,9 +57,10 @@ def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:
 
     They are filled block by block: what a step makes is read by the next ones while it is in cache.
     """
-    keep_temporaries()
     shared = hoist(inputs, plan)
     arrays = {name: array.copy() for name, array in shared.columns.items()}
+    if not shared.steps:
+        return arrays
     evaluator, layout = BlockEvaluator(inputs, plan, shared), plan.layout
     for block in cut(layout.block, BLOCK_CELLS):
         for name, values in evaluator.stream(block):

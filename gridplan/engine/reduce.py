@@ -16,7 +16,6 @@ from gridplan.dictionary import dictionary, measures
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.folds import Fold, make_fold
-from gridplan.engine.heap import keep_temporaries
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.places import Place
@@ -79,15 +78,14 @@ def reduce(
     _check(wanted, by, inputs.space.labels)
     plan = plan_columns(inputs, wanted)
     layout = plan.layout
-    keep_temporaries()
     shared = hoist(inputs, plan)
-    told = progress or (lambda _: None)
     total = _folds(layout, wanted, by)
     for name, folds in total.items():
         if name in shared.columns:
             _add_whole(layout, by, folds, shared.columns[name])
-    streamed = {name: kinds for name, kinds in wanted.items() if name not in shared.columns}
-    if not streamed:
+    told = progress or (lambda _: None)
+    rest = {name: kinds for name, kinds in wanted.items() if name not in shared.columns}
+    if not rest:
         told(layout.cells)
         return _dataset(layout, total, by)
 
@@ -95,14 +93,11 @@ def reduce(
         evaluator = BlockEvaluator(inputs, plan, shared)
 
         def work(task: Block) -> dict[str, list[Fold]]:
-            part = _folds(layout, streamed, by)
+            part = _folds(layout, rest, by)
             for block in cut(task, BLOCK_CELLS):
                 if stop.is_set():
                     raise Stopped
-                place = Place(layout, by, block)
-                for name, values in evaluator.stream(block):
-                    for fold in part.get(name, ()):
-                        fold.add(place, values)
+                _add_block(evaluator, Place(layout, by, block), part)
                 told(block.rows)
             return part
 
@@ -113,6 +108,13 @@ def reduce(
             for whole, one in zip(total[name], folds, strict=True):
                 whole.merge(one)
     return _dataset(layout, total, by)
+
+
+def _add_block(evaluator: BlockEvaluator, place: Place, folds: Mapping[str, Iterable[Fold]]) -> None:
+    """Fold every array as soon as it is there, so that none is kept longer than the chain needs it."""
+    for name, values in evaluator.stream(place.block):
+        for fold in folds.get(name, ()):
+            fold.add(place, values)
 
 
 def _folds(layout: Layout, wanted: Mapping[str, Sequence[str]], by: Sequence[str]) -> dict[str, list[Fold]]:
