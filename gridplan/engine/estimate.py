@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridplan.contract.grid import Grid
-from gridplan.engine.blocks import BlockEvaluator
+from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.run import DEFAULT_MAX_CELLS
@@ -18,7 +18,7 @@ from gridplan.engine.size import axis_sizes
 from gridplan.engine.workers import default_workers
 from gridplan.store.blocks import Part
 from gridplan.store.layout import ROWS_PER_PART, WIDTH, Layout
-from gridplan.store.parquet import BLOCK_CELLS, WriteOptions, write_part
+from gridplan.store.parquet import WriteOptions, write_part
 
 __all__ = ["estimate"]
 

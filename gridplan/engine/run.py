@@ -10,10 +10,11 @@ from typing import Any
 
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
-from gridplan.engine.blocks import BlockEvaluator
+from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, named_outputs, plan_columns
 from gridplan.engine.evaluate import attributes
+from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.size import check_cap
 from gridplan.engine.summary import Summary
@@ -148,6 +149,7 @@ def run(
 def _write_options(inputs: Inputs, options: Mapping[str, Any]) -> WriteOptions:
     return WriteOptions(
         compression=options["compression"],
+        block_cells=BLOCK_CELLS,
         drop_infeasible=options["drop_infeasible"],
         grid_name=inputs.grid.name,
         package_version=attributes(inputs)["gridplan_version"],
@@ -203,6 +205,7 @@ class _Job:
     ) -> None:
         self.inputs, self.plan, self.target, self.options = inputs, plan, target, options
         self.progress = progress or (lambda _: None)
+        self._shared = hoist(inputs, plan)
         self._summaries: list[Summary] = []
 
     def write(self, parts: tuple[Part, ...], kept: Mapping[int, Receipt], workers: int) -> tuple[Receipt, ...]:
@@ -219,7 +222,7 @@ class _Job:
         return total
 
     def _worker(self, stop: Event) -> Callable[[tuple[Part, Receipt | None]], Receipt]:
-        evaluator, summary = BlockEvaluator(self.inputs, self.plan), Summary(self.plan.layout)
+        evaluator, summary = BlockEvaluator(self.inputs, self.plan, self._shared), Summary(self.plan.layout)
         writer = PartWriter(self.plan.layout, self.options)
         self._summaries.append(summary)
 
@@ -236,7 +239,7 @@ class _Job:
             if receipt is None:
                 return writer.write(self.target, part, evaluate)
             # A part that stands is only counted again, so that the run says the same at its end.
-            for block in cut(part.block, self.options.block_cells):
+            for block in cut(part.block, BLOCK_CELLS):
                 evaluate(block)
             return receipt
 

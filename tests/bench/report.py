@@ -24,8 +24,8 @@ that at 1e7 and under 500 MiB, commands that compute nothing under 0.25 s of CPU
 
 GRID = """\
 The grid is the quickstart with its arrival rates stretched: 8 GPUs, 10 models, 3 KV formats, 6 contexts, 5 utilisation
-targets, 106 columns. Polars and DuckDB get the capacity half of the chain as a ready-made table of 1,440 rows and compute
-the fleet, the cost and the files; tests hold their columns against gridplan's.
+targets, 106 columns. Polars and DuckDB get the capacity half of the chain as a ready-made table of 1,440 rows and
+compute the fleet, the cost and the files; tests hold their columns against gridplan's.
 """
 
 WRONG = """schema: 1
