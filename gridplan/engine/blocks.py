@@ -113,9 +113,13 @@ class BlockEvaluator:
                 del self._values[name]
                 self._keys.pop(name, None)
 
-    def __call__(self, block: Block) -> dict[str, Array]:
-        """Arrays of all given columns on the labels of `block`, of size 1 along dimensions they do not depend on."""
+    def columns(self, block: Block) -> Iterator[tuple[str, Array]]:
+        """Every given column on the labels of `block`, of size 1 along dimensions it does not depend on."""
         bounds: Key = tuple(zip(block.start, block.stop, strict=True))
-        arrays = {name: self._cut(f"column {name}", whole, bounds) for name, whole in self._known.items()}
-        arrays.update(self.stream(block))
-        return arrays
+        for name, whole in self._known.items():
+            yield name, self._cut(f"column {name}", whole, bounds)
+        yield from self.stream(block)
+
+    def __call__(self, block: Block) -> dict[str, Array]:
+        """The same, all at once."""
+        return dict(self.columns(block))

@@ -17,7 +17,7 @@ from gridplan.engine.run import DEFAULT_MAX_CELLS
 from gridplan.engine.size import axis_sizes
 from gridplan.engine.workers import default_workers
 from gridplan.store.blocks import Part
-from gridplan.store.layout import ROWS_PER_PART, WIDTH, Layout
+from gridplan.store.layout import WIDTH, Layout
 from gridplan.store.parquet import WriteOptions, write_part
 
 __all__ = ["estimate"]
@@ -52,7 +52,7 @@ def estimate(grid: Grid) -> dict[str, Any]:
         "axes": axis_sizes(grid),
         "rows": layout.cells,
         "columns": len(layout.columns),
-        "parts": len(layout.parts(ROWS_PER_PART)),
+        "parts": len(layout.parts(layout.rows_per_part)),
         "memory_bytes": BASE_BYTES + int(default_workers() * _worker_bytes(layout, receipt.bytes / part.rows)),
         "cube_bytes": int(cube),
         "file_bytes": int(receipt.bytes * scale),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,7 +20,7 @@ from gridplan.engine.evaluate import attributes
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.size import check_cap
-from gridplan.engine.summary import Summary
+from gridplan.engine.summary import READ, Summary
 from gridplan.engine.tables import catalog_hash, dimension_tables
 from gridplan.engine.workers import Stopped, default_workers, spread
 from gridplan.errors import StoreError
@@ -25,7 +28,6 @@ from gridplan.store.blocks import Block, Part, cut
 from gridplan.store.dims import write_dims
 from gridplan.store.folder import claimed_folder, spreadsheet_warning
 from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
-from gridplan.store.layout import ROWS_PER_PART
 from gridplan.store.manifest import Manifest, Origin, write_manifest
 from gridplan.store.parquet import Compression, PartWriter, Receipt, WriteOptions
 
@@ -132,7 +134,7 @@ def run(
         "outputs": chosen,
         "drop_infeasible": drop_infeasible,
     }
-    parts = plan.layout.parts(None if single_file else ROWS_PER_PART)
+    parts = plan.layout.parts(None if single_file else plan.layout.rows_per_part)
     intent = Intent(_origin(inputs), options, plan.layout.cells, len(parts))
     with claimed_folder(folder, force, resume) as target:
         kept = _finished(target, intent, parts) if resume else {}
@@ -211,8 +213,10 @@ class _Job:
     def write(self, parts: tuple[Part, ...], kept: Mapping[int, Receipt], workers: int) -> tuple[Receipt, ...]:
         """Write every part that is not `kept`; receipts in the order of the parts."""
         tasks = [(part, kept.get(part.number)) for part in parts]
-        done = {task[0].number: receipt for task, receipt in spread(tasks, self._worker, workers)}
-        return tuple(done[part.number] for part in parts)
+        # Waiting for the disk is work for a thread of its own: workers go on with their next part meanwhile.
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="gridplan-disk") as disk:
+            done = {task[0].number: landed for task, landed in spread(tasks, partial(self._worker, disk), workers)}
+            return tuple(done[part.number]() for part in parts)
 
     def summary(self) -> Summary:
         """Counts of all threads together."""
@@ -221,26 +225,37 @@ class _Job:
             total.merge(one)
         return total
 
-    def _worker(self, stop: Event) -> Callable[[tuple[Part, Receipt | None]], Receipt]:
+    def _worker(
+        self, disk: ThreadPoolExecutor, stop: Event
+    ) -> Callable[[tuple[Part, Receipt | None]], Callable[[], Receipt]]:
+        """The work of one thread: it gives back what waits for the receipt of a part."""
         evaluator, summary = BlockEvaluator(self.inputs, self.plan, self._shared), Summary(self.plan.layout)
         writer = PartWriter(self.plan.layout, self.options)
         self._summaries.append(summary)
+        last: list[Future[Receipt]] = []
 
-        def evaluate(block: Block) -> dict[str, Array]:
+        def columns(block: Block) -> Iterator[tuple[str, Array]]:
             if stop.is_set():
                 raise Stopped
-            arrays = evaluator(block)
-            summary.add(block, arrays)
+            counted = {}
+            for name, values in evaluator.columns(block):
+                if name in READ:
+                    counted[name] = values
+                yield name, values
+            summary.add(block, counted)
             self.progress(block.rows)
-            return arrays
 
-        def write(task: tuple[Part, Receipt | None]) -> Receipt:
+        def write(task: tuple[Part, Receipt | None]) -> Callable[[], Receipt]:
             part, receipt = task
-            if receipt is None:
-                return writer.write(self.target, part, evaluate)
-            # A part that stands is only counted again, so that the run says the same at its end.
-            for block in cut(part.block, BLOCK_CELLS):
-                evaluate(block)
-            return receipt
+            if receipt is not None:
+                # A part that stands is only counted again, so that the run says the same at its end.
+                for block in cut(part.block, BLOCK_CELLS):
+                    deque(columns(block), maxlen=0)
+                return lambda: receipt
+            begun = writer.begin(self.target, part, columns)
+            if last:
+                last.pop().result()  # a slow disk holds the thread up here, with one part of its own in flight
+            last.append(disk.submit(begun.land))
+            return last[0].result
 
         return write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,14 @@ from gridplan.chain.graph import Array
 from gridplan.store.blocks import Block
 from gridplan.store.layout import Layout
 
-__all__ = ["Best", "Summary"]
+__all__ = ["READ", "Best", "Summary"]
 
 PRICE = "usd_per_mtok_output"
+
+READ = frozenset(
+    {"status", "binding_constraint", "infeasible_reason", PRICE, "anchor_ratio", "fleet_sufficient", "model"}
+)
+"""Columns that a summary looks at."""
 
 ANCHOR_RANGE = (0.5, 2.0)
 """Anchors outside say that first principles and the measurement disagree: such prices are not ranked (policy)."""
@@ -79,19 +85,20 @@ class Summary:
 
     def _cheapest(self, block: Block, arrays: Mapping[str, Array]) -> None:
         price = self._ranked(arrays)
-        if np.isnan(price).all():
-            return
         models, codes = self._models(block, arrays)
-        shape = np.broadcast_shapes(price.shape, codes.shape)
-        price, codes = np.broadcast_to(price, shape), np.broadcast_to(codes, shape)
         for code in np.unique(codes):
-            masked = np.where((codes == code) & ~np.isnan(price), price, np.inf)
-            place = np.unravel_index(int(np.argmin(masked)), shape)
-            if np.isfinite(masked[place]):
-                at = tuple(start + int(offset) for start, offset in zip(block.start, place, strict=True))
-                labels = {axis.name: axis.labels[position] for axis, position in zip(self.layout.axes, at, strict=True)}
-                row = int(np.dot(np.asarray(at, dtype=np.int64), self._strides)) if at else 0
-                self._offer(models[int(code)] if code >= 0 else "", Best(row, float(masked[place]), labels))
+            model = models[int(code)] if code >= 0 else ""
+            own = price if codes.size == 1 else np.where(codes == code, price, np.nan)
+            # fmin passes over nulls; most blocks hold nothing cheaper, and need no search for the place.
+            lowest = float(np.fmin.reduce(own, axis=None))
+            best = self.cheapest.get(model)
+            if math.isnan(lowest) or (best is not None and lowest > best.price):
+                continue
+            place = np.unravel_index(int(np.argmax(own == lowest)), own.shape)
+            at = tuple(start + int(offset) for start, offset in zip(block.start, place, strict=True))
+            labels = {axis.name: axis.labels[position] for axis, position in zip(self.layout.axes, at, strict=True)}
+            row = int(np.dot(np.asarray(at, dtype=np.int64), self._strides)) if at else 0
+            self._offer(model, Best(row, lowest, labels))
 
     def _ranked(self, arrays: Mapping[str, Array]) -> Array:
         """Prices that may be compared: of fleets that hold their plan, and not scaled by a far anchor."""

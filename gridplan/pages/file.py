@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
-from gridplan.pages.chunk import Chunk
+from gridplan.pages.chunk import Chunk, ChunkHead
 from gridplan.pages.kinds import PHYSICAL, Field
 from gridplan.pages.page import Page, PageMaker
 from gridplan.pages.thrift import Struct
@@ -24,6 +24,9 @@ FORMAT_VERSION = 2
 OPTIONAL, UTF8 = 1, 0
 """Every column may hold nulls, whether it does or not: all files of all cubes read as one data set (policy)."""
 
+JOINED_BYTES = 2**20
+"""Bytes that are written and hashed at once (policy): few calls, little memory."""
+
 Place = tuple[int, int]
 """Where something lies in a file, and how many bytes it takes."""
 
@@ -31,8 +34,9 @@ Place = tuple[int, int]
 class FileSchema:
     """What every file of a cube says alike: its columns, key-value metadata and writer."""
 
-    def __init__(self, fields: Sequence[Field], metadata: Mapping[str, str], created_by: str) -> None:
+    def __init__(self, fields: Sequence[Field], metadata: Mapping[str, str], created_by: str, compression: str) -> None:
         self.fields = tuple(fields)
+        self.heads = [ChunkHead(field, compression) for field in fields]
         root = Struct().binary(4, b"schema").i32(5, len(self.fields))
         self.elements = [root.done(), *(_element(field) for field in self.fields)]
         self.pairs = [Struct().binary(1, k.encode()).binary(2, v.encode()).done() for k, v in metadata.items()]
@@ -51,8 +55,8 @@ def _element(field: Field) -> bytes:
 class FileWriter:
     """One file, written to `sink` from its first byte to its last."""
 
-    def __init__(self, sink: BinaryIO, schema: FileSchema, maker: PageMaker, compression: str) -> None:
-        self._sink, self._schema, self._maker, self._compression = sink, schema, maker, compression
+    def __init__(self, sink: BinaryIO, schema: FileSchema, maker: PageMaker) -> None:
+        self._sink, self._schema, self._maker = sink, schema, maker
         self._hash = hashlib.sha256()
         self._at = 0
         self._groups: list[_Group] = []
@@ -67,14 +71,28 @@ class FileWriter:
         self._at += len(data)
         return start
 
+    def _put_all(self, pieces: Sequence[bytes]) -> None:
+        """Write pieces one behind the other, joined into few larger ones: each call hands the processor over."""
+        waiting: list[bytes] = []
+        size = 0
+        for piece in pieces:
+            waiting.append(piece)
+            size += len(piece)
+            if size >= JOINED_BYTES:
+                self._put(b"".join(waiting))
+                waiting.clear()
+                size = 0
+        self._put(b"".join(waiting))
+
     def row_group(self, rows: int, columns: Sequence[Sequence[Page]]) -> None:
         """Write a row group of `rows` rows: the pages of every column, in the order of the schema."""
-        group = _Group(rows, self._at)
-        for field, pages in zip(self._schema.fields, columns, strict=True):
+        group, written = _Group(rows, self._at), []
+        for field, head, pages in zip(self._schema.fields, self._schema.heads, columns, strict=True):
             dictionary = self._maker.dictionary(field) if field.kind == "string" else None
-            chunk = Chunk(field, pages, dictionary, self._at)
-            self._put(b"".join([*((dictionary.data,) if dictionary else ()), *(page.data for page in pages)]))
-            group.add(chunk, self._compression)
+            chunk = Chunk(head, pages, dictionary, group.start + group.bytes)
+            written += [*((dictionary.data,) if dictionary else ()), *(page.data for page in pages)]
+            group.add(chunk)
+        self._put_all(written)
         self._groups.append(group)
         self.rows += rows
 
@@ -110,22 +128,22 @@ class _Group:
     def __init__(self, rows: int, start: int) -> None:
         self.rows, self.start = rows, start
         self.raw_bytes = self.bytes = 0
-        self.chunks: list[Struct] = []
+        self.chunks: list[bytes] = []
         self.column_indexes: list[bytes | None] = []
         self.offset_indexes: list[bytes] = []
 
-    def add(self, chunk: Chunk, compression: str) -> None:
+    def add(self, chunk: Chunk) -> None:
         self.raw_bytes += chunk.raw_bytes
         self.bytes += chunk.stored_bytes
-        self.chunks.append(chunk.metadata(compression))
-        self.column_indexes.append(chunk.column_index())
+        self.chunks.append(chunk.metadata())
+        self.column_indexes.append(chunk.column_index)
         self.offset_indexes.append(chunk.offset_index())
 
     def metadata(self, ordinal: int, offsets: Sequence[Place | None], extremes: Sequence[Place | None]) -> Struct:
         """RowGroup, once it is known where the page indexes lie."""
         columns = []
         for chunk, place, bounds in zip(self.chunks, offsets, extremes, strict=True):
-            said = Struct().i64(2, 0).struct(3, chunk)
+            said = Struct().i64(2, 0).whole(3, chunk)
             if place is not None:
                 said.i64(4, place[0]).i32(5, place[1])
             if bounds is not None:

@@ -31,7 +31,9 @@ def varint(number: int) -> bytes:
 
 
 def _zigzag(number: int) -> bytes:
-    return varint(number << 1 if number >= 0 else (-number << 1) - 1)
+    """A signed integer, its sign in the lowest bit."""
+    number = number << 1 if number >= 0 else (-number << 1) - 1
+    return _SHORT[number] if number < 128 else varint(number)
 
 
 class Struct:
@@ -43,29 +45,29 @@ class Struct:
 
     __slots__ = ("_data", "_last")
 
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._last = 0
+    def __init__(self, data: bytes = b"", last: int = 0) -> None:
+        """An empty struct, or one that begins with `data`, whose last field is number `last`."""
+        self._data = bytearray(data)
+        self._last = last
 
     def _head(self, field: int, kind: int) -> None:
         # A step of 1 to 15 from the field before stands in the upper half of the byte; Parquet's structs need no more.
         self._data.append(field - self._last << 4 | kind)
         self._last = field
 
-    def i16(self, field: int, value: int) -> Struct:
-        self._head(field, _I16)
+    def _number(self, field: int, kind: int, value: int) -> Struct:
+        self._head(field, kind)
         self._data += _zigzag(value)
         return self
+
+    def i16(self, field: int, value: int) -> Struct:
+        return self._number(field, _I16, value)
 
     def i32(self, field: int, value: int) -> Struct:
-        self._head(field, _I32)
-        self._data += _zigzag(value)
-        return self
+        return self._number(field, _I32, value)
 
     def i64(self, field: int, value: int) -> Struct:
-        self._head(field, _I64)
-        self._data += _zigzag(value)
-        return self
+        return self._number(field, _I64, value)
 
     def flag(self, field: int, value: bool) -> Struct:
         self._head(field, _TRUE if value else _FALSE)
@@ -73,12 +75,20 @@ class Struct:
 
     def binary(self, field: int, value: bytes) -> Struct:
         self._head(field, _BINARY)
-        self._data += varint(len(value)) + value
+        self._data += varint(len(value))
+        self._data += value
         return self
 
     def struct(self, field: int, value: Struct) -> Struct:
         self._head(field, _STRUCT)
-        self._data += value.done()
+        self._data += value._data
+        self._data.append(0)
+        return self
+
+    def whole(self, field: int, value: bytes) -> Struct:
+        """A struct that is finished already."""
+        self._head(field, _STRUCT)
+        self._data += value
         return self
 
     def _list(self, field: int, kind: int, items: list[bytes]) -> Struct:
@@ -99,10 +109,14 @@ class Struct:
         return self._list(field, _I64, [_zigzag(value) for value in values])
 
     def flags(self, field: int, values: Iterable[bool]) -> Struct:
-        return self._list(field, _FALSE, [_SHORT[_TRUE if value else _FALSE] for value in values])
+        return self._list(field, _FALSE, [b"\1" if value else b"\2" for value in values])
 
     def binaries(self, field: int, values: Iterable[bytes]) -> Struct:
         return self._list(field, _BINARY, [varint(len(value)) + value for value in values])
+
+    def begun(self) -> tuple[bytes, int]:
+        """What a struct that starts the same way begins with: its bytes so far and the number of its last field."""
+        return bytes(self._data), self._last
 
     def done(self) -> bytes:
         """The whole struct, its end mark included."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gridplan.pages.page import ZSTD_LEVEL
+from gridplan.pages.page import ZSTD_LEVELS
 from gridplan.store.columns import Column, DType
 from gridplan.store.layout import Layout
 
@@ -63,7 +63,9 @@ def open_writer(path: Path, schema: pa.Schema, compression: str, text: Sequence[
     Numbers are PLAIN, because a dictionary of doubles costs a fifth of the speed and seldom saves bytes after zstd.
     Version 1 data pages are what the oldest readers take.
     """
-    level: dict[str, Any] = {"compression_level": ZSTD_LEVEL} if compression == "zstd" else {}
+    by_type = {ARROW_TYPES[kind]: level for kind, level in ZSTD_LEVELS.items()}
+    levels = {field.name: by_type.get(field.type, ZSTD_LEVELS["string"]) for field in schema}
+    level: dict[str, Any] = {"compression_level": levels} if compression == "zstd" else {}
     return pq.ParquetWriter(
         str(path),
         schema,

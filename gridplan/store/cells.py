@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ __all__ = ["CellValues", "Values"]
 Values = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
 """Values and, where some are null, which are not (True), on the size-1 axes of the column."""
 
+_NOTHING, _NONE = np.full(1, np.nan), np.zeros(1, dtype=np.bool_)
+"""A column without any value in a block, whatever its size: one number, and that it is none."""
+
 
 class CellValues:
     """Values of the columns of one cube, block by block; labels become arrays once."""
@@ -26,6 +30,7 @@ class CellValues:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._labels: dict[str, npt.NDArray[Any]] = {}
+        self._kept: dict[str, tuple[npt.NDArray[Any], Values]] = {}
         for at, axis in enumerate(layout.axes):
             own = axis_values(axis, layout.column(axis.name))
             self._labels[axis.name] = own.reshape([-1 if place == at else 1 for place in range(len(layout.axes))])
@@ -43,15 +48,32 @@ class CellValues:
         if column.role == "rank":
             codes, valid = self.of(layout.column(column.base), block, arrays)
             return codes.astype(np.int64), valid
+        kept = self._kept.get(column.name)
+        if kept is not None and kept[0] is arrays.get(column.name):
+            return kept[1]
         values = _given(layout, column, block, arrays)
+        checked = self._checked(column, block, values)
+        if not values.flags.writeable:
+            # Nobody can have changed an array that none can write to: the next block may bring the same one.
+            self._kept[column.name] = values, checked
+        return checked
+
+    def _checked(self, column: Column, block: Block, values: npt.NDArray[Any]) -> Values:
+        layout = self._layout
         if column.dtype == "string":
             return _codes(layout, column, block, values)
         numbers = values.astype(np.float64, copy=False)
-        valid = _valid(layout, column, block, numbers)
+        # Both are NaN where any value is null, and infinite where any is: mostly two quick passes settle it.
+        low, high = numbers.min(), numbers.max()
+        valid = None if math.isfinite(low) and math.isfinite(high) else _valid(layout, column, block, numbers)
+        if valid is not None and not valid.any():
+            numbers, valid = _NOTHING.reshape((1,) * numbers.ndim), _NONE.reshape((1,) * numbers.ndim)
         if column.dtype == "float64":
             return numbers, valid
-        typed = _flags if column.dtype == "bool" else _whole
-        return typed(layout, column, block, numbers, valid), valid
+        if column.dtype == "bool":
+            return _flags(layout, column, block, numbers, valid), valid
+        largest = max(high, -low) if valid is None else np.fmax.reduce(np.abs(numbers), axis=None, initial=0.0)
+        return _whole(layout, column, block, numbers, valid, largest), valid
 
 
 def _given(layout: Layout, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:
@@ -79,12 +101,9 @@ def _codes(layout: Layout, column: Column, block: Block, codes: npt.NDArray[Any]
     return codes.astype(np.int32, copy=False), None if valid.all() else valid
 
 
-def _valid(
-    layout: Layout, column: Column, block: Block, numbers: npt.NDArray[np.float64]
-) -> npt.NDArray[np.bool_] | None:
+def _valid(layout: Layout, column: Column, block: Block, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which cells have a value, where some have none."""
     finite = np.isfinite(numbers)
-    if finite.all():
-        return None
     if np.count_nonzero(finite) + np.count_nonzero(np.isnan(numbers)) != numbers.size:
         reason = "an infinite value; infeasible numbers must be null"
         raise _bad_cell(layout, column, block, np.isinf(numbers), reason)
@@ -112,11 +131,11 @@ def _whole(
     block: Block,
     numbers: npt.NDArray[np.float64],
     valid: npt.NDArray[np.bool_] | None,
+    largest: float,
 ) -> npt.NDArray[np.int64]:
     with np.errstate(invalid="ignore"):  # a null becomes some number, which is not stored
         whole = np.asarray(numbers.astype(np.int64))
     known = numbers.size if valid is None else np.count_nonzero(valid)
-    largest = max(np.fmax.reduce(numbers, axis=None), -np.fmin.reduce(numbers, axis=None)) if known else 0.0
     if largest <= MAX_EXACT_INT and np.count_nonzero(whole == numbers) == known:
         return whole
     try:

@@ -12,7 +12,17 @@ from pathlib import Path
 
 from gridplan.errors import StoreError
 
-__all__ = ["FileRecord", "landing", "make_folder", "sha256_of", "store_errors", "sync_folder", "write_text"]
+__all__ = [
+    "FileRecord",
+    "in_hand",
+    "land",
+    "landing",
+    "make_folder",
+    "sha256_of",
+    "store_errors",
+    "sync_folder",
+    "write_text",
+]
 
 MEANING = {
     errno.ENOSPC: "the disk is full",
@@ -52,22 +62,34 @@ def store_errors(action: str, path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def landing(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to; on success the file is forced to disk and renamed to `path`.
+def in_hand(path: Path) -> Iterator[Path]:
+    """Give a temporary name for `path` to write to, which is removed on any failure, an interrupt included.
 
-    The temporary name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file. On any
-    failure, an interrupt included, the temporary file is removed and `path` is as it was.
+    The name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         yield temporary
-        with temporary.open("r+b") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def land(temporary: Path, path: Path) -> None:
+    """Force a whole file to disk and rename it to `path`; on any failure it is removed and `path` is as it was."""
+    with in_hand(path):
+        with temporary.open("r+b") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+
+
+@contextlib.contextmanager
+def landing(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to; on success the file is forced to disk and renamed to `path`."""
+    with in_hand(path) as temporary:
+        yield temporary
+    land(temporary, path)
 
 
 def write_text(path: Path, text: str) -> None:

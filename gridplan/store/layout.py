@@ -18,13 +18,21 @@ from gridplan.store.columns import AxisSpec, Column, DType, Role, axis_columns, 
 __all__ = ["AxisSpec", "Block", "Column", "DType", "Layout", "Part", "Role", "make_layout"]
 
 ROWS_PER_PART = 2_000_000
-"""Rows of one file unless the caller says otherwise (policy): 50 files for 1e8 cells, a second or so of work each."""
+"""Most rows of one file unless the caller says otherwise (policy): a second or so of work."""
+
+FEWEST_ROWS_PER_PART = 250_000
+"""Rows below which a cube is not cut into more files (policy): some 8 MB."""
+
+PARTS = 200
+"""Files that a cube is cut into between these bounds (policy): enough to keep threads busy to the end, to lose little
+to a kill and to read little for a slice; few enough to list."""
 
 ROWS_PER_ROW_GROUP = 1_000_000
 """Most rows of a row group (policy): readers prune and parallelise by row group."""
 
-BYTES_PER_ROW_GROUP = 2**28
-"""Most bytes of a row group before encoding (policy): what a reader decodes at once however wide the table."""
+BYTES_PER_ROW_GROUP = 2**26
+"""Most bytes of a row group before encoding, or one page of every column where that is more (policy): a reader decodes,
+and a writer holds, a row group at a time."""
 
 PAGE_ROWS = 131_072
 """Most rows of a page (policy): a megabyte of numbers, the usual size, which one block of the engine fills."""
@@ -44,13 +52,13 @@ class Layout:
     axes: tuple[AxisSpec, ...]
     columns: tuple[Column, ...]
     row_group_rows: int = 0
-    """Most rows of a row group; 0 stands for a million, or fewer where many columns would fill the memory."""
+    """Most rows of a row group; 0 stands for a million, or fewer where there are many columns."""
 
     def __post_init__(self) -> None:
         if self.row_group_rows == 0:
             width = sum(WIDTH.get(column.dtype, 0.0) for column in self.columns)
             fitting = int(BYTES_PER_ROW_GROUP / max(width, 1.0))
-            object.__setattr__(self, "row_group_rows", max(1, min(ROWS_PER_ROW_GROUP, fitting)))
+            object.__setattr__(self, "row_group_rows", min(ROWS_PER_ROW_GROUP, max(PAGE_ROWS, fitting)))
         problems = layout_problems(self.axes, self.columns)
         if problems:
             raise StoreError("\n".join(problems))
@@ -92,7 +100,12 @@ class Layout:
         named = (f"{axis.name}={axis.labels[at]!r}" for axis, at in zip(self.axes, place, strict=True))
         return ", ".join(named) or "the only cell"
 
-    def parts(self, rows_per_part: int | None = ROWS_PER_PART) -> tuple[Part, ...]:
+    @property
+    def rows_per_part(self) -> int:
+        """Most rows of a file of this cube, as its size asks for."""
+        return min(ROWS_PER_PART, max(FEWEST_ROWS_PER_PART, self.cells // PARTS))
+
+    def parts(self, rows_per_part: int | None) -> tuple[Part, ...]:
         """Cut the cube into files of at most `rows_per_part` rows; None gives a single file."""
         pieces = cut(self.block, self.cells if rows_per_part is None else rows_per_part)
         return tuple(Part(number, piece.start, piece.stop) for number, piece in enumerate(pieces))

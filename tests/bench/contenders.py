@@ -138,7 +138,7 @@ def pyarrow(cells: float, folder: Path, clock: Clock) -> Figures:
     layout, options = plan.layout, WriteOptions()
     text = [column.name for column in layout.columns if column.dtype == "string"]
     evaluator, parts = BlockEvaluator(inputs, plan), PartWriter(layout, options)
-    for part in layout.parts():
+    for part in layout.parts(layout.rows_per_part):
         path = folder / parts.write(folder, part, evaluator).file
         with pq.ParquetFile(path, read_dictionary=text) as file:
             table = file.schema_arrow.empty_table()

@@ -242,7 +242,7 @@ def test_an_unknown_compression_is_refused(cli: Any, grids: Path, tmp_path: Path
 def test_single_file_writes_one_part(
     cli: Any, grids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: tuple[Path, Any, Rows]
 ) -> None:
-    monkeypatch.setattr("gridplan.engine.run.ROWS_PER_PART", 20_000)
+    monkeypatch.setattr("gridplan.store.layout.ROWS_PER_PART", 20_000)
     several, single = tmp_path / "several", tmp_path / "single"
     assert json.loads(cli("run", grids / "quickstart.yaml", "-o", several, "--json").out)["parts"] > 2
     assert json.loads(cli("run", grids / "quickstart.yaml", "-o", single, "--single-file", "--json").out)["parts"] == 1

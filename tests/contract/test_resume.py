@@ -25,8 +25,8 @@ ROWS = 4_000
 """Rows of a part here, so that the quickstart has 24 of them."""
 
 CHILD = f"""
-import sys, gridplan, gridplan.engine.run as engine
-engine.ROWS_PER_PART = {ROWS}
+import sys, gridplan, gridplan.store.layout as layout
+layout.ROWS_PER_PART = {ROWS}
 gridplan.run(gridplan.load_grid(sys.argv[1]), sys.argv[2], resume="resume" in sys.argv, workers=2)
 """
 
@@ -39,7 +39,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridplan.engine.run.ROWS_PER_PART", ROWS)
+    monkeypatch.setattr("gridplan.store.layout.ROWS_PER_PART", ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def whole(grid: object, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     """The cube of an uninterrupted run on one thread."""
     folder = tmp_path_factory.mktemp("whole") / "cube"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gridplan.engine.run.ROWS_PER_PART", ROWS)
+        patch.setattr("gridplan.store.layout.ROWS_PER_PART", ROWS)
         result = gridplan.run(grid, folder, workers=1)
     assert (result.parts, result.resumed, result.rows) == (24, 0, 72_000)
     return folder, hashes(folder)
@@ -203,8 +203,8 @@ def test_an_interrupt_ends_with_130_and_leaves_a_folder_to_resume(
 ) -> None:
     folder = tmp_path / "cube"
     program = f"""
-import gridplan.engine.run as engine
-engine.ROWS_PER_PART = {ROWS}
+import gridplan.store.layout as layout
+layout.ROWS_PER_PART = {ROWS}
 from gridplan.cli import main
 main(["run", {str(Path(__file__).parents[2] / "grids" / "quickstart.yaml")!r}, "-o", {str(folder)!r}])
 """

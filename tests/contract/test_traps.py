@@ -167,7 +167,7 @@ def test_l13_more_than_127_labels_over_several_files(tmp_path: Path, monkeypatch
 
     All 139 rentable shapes, cut into files of few rows, and a second cube of one shape beside it.
     """
-    monkeypatch.setattr("gridplan.engine.run.ROWS_PER_PART", 50)
+    monkeypatch.setattr("gridplan.store.layout.ROWS_PER_PART", 50)
     deployment = {name: value for name, value in BASE["deployment"].items() if name != "gpu"}
     base = {**BASE, "deployment": deployment}
     shapes = list(load_catalog().instances)

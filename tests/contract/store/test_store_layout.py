@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gridplan.errors import StoreError
 from gridplan.store import AxisSpec, Block, Column, Layout, make_layout
 from gridplan.store.blocks import cut
+from gridplan.store.layout import PAGE_ROWS
 
 shapes = st.lists(st.integers(1, 6), min_size=0, max_size=4).map(tuple)
 
@@ -54,21 +55,30 @@ def test_row_groups_cover_a_part_and_never_cross_an_outermost_label(
         assert sum(group.rows for group in groups) == part.rows
 
 
-def test_a_hundred_million_cells_make_fifty_files() -> None:
-    layout = numbered((10, 100, 1000, 100))
-    parts = layout.parts()
-    assert (layout.cells, len(parts), {part.rows for part in parts}) == (100_000_000, 50, {2_000_000})
-    assert parts[7].file == "facts/part-00007.parquet"
+@pytest.mark.parametrize(
+    ("shape", "rows"),
+    [
+        ((10, 7200), 250_000),
+        ((8, 125, 1000), 250_000),
+        ((10, 100, 1000, 100), 500_000),
+        ((100, 100, 1000, 100), 2_000_000),
+    ],
+)
+def test_a_larger_cube_has_more_files_until_they_are_large(shape: tuple[int, ...], rows: int) -> None:
+    layout = numbered(shape)
+    assert layout.rows_per_part == rows
+    parts = layout.parts(rows)
+    assert {part.rows for part in parts} == {min(rows, layout.cells)}
+    assert parts[-1].file == f"facts/part-{len(parts) - 1:05}.parquet"
     assert layout.parts(None) == layout.parts(layout.cells)
     assert len(layout.parts(None)) == 1
 
 
-def test_wide_tables_have_smaller_row_groups() -> None:
-    axis = AxisSpec("a", (1.0,), False, "1")
-    narrow = make_layout([axis], [])
-    wide = make_layout([axis], [Column(f"m{n}", "measure", "float64", ("a",)) for n in range(79)])
-    assert narrow.row_group_rows == 1_000_000
-    assert wide.row_group_rows == 2**28 // (80 * 8) == 419_430
+@pytest.mark.parametrize(("measures", "rows"), [(0, 1_000_000), (29, 2**26 // (30 * 8)), (99, PAGE_ROWS)])
+def test_wide_tables_have_smaller_row_groups_but_none_below_a_page(measures: int, rows: int) -> None:
+    columns = [Column(f"m{number}", "measure", "float64", ("a",)) for number in range(measures)]
+    layout = make_layout([AxisSpec("a", (1.0,), False, "1")], columns)
+    assert layout.row_group_rows == rows
 
 
 def test_columns_come_as_axes_ranks_coordinates_measures() -> None:

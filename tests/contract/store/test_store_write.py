@@ -104,7 +104,7 @@ def test_what_must_not_be_stored_names_column_and_cell(
 ) -> None:
     layout = make_layout(AXES, [column])
     with pytest.raises(StoreError) as caught:
-        write_part(tmp_path, layout, layout.parts()[0], {"x": np.array(values)})
+        write_part(tmp_path, layout, layout.parts(None)[0], {"x": np.array(values)})
     assert said in str(caught.value)
     assert f"column {column.name}" in str(caught.value)
     assert content(tmp_path) == {}  # neither half a file nor a receipt
@@ -158,7 +158,7 @@ def test_a_disk_that_refuses_is_a_store_error(sample: Any, tmp_path: Path) -> No
 def test_a_file_in_the_way_is_a_store_error(sample: Any, tmp_path: Path) -> None:
     (tmp_path / "facts").write_text("mine")
     with pytest.raises(StoreError, match="a file is in the way"):
-        write_part(tmp_path, sample.layout, sample.layout.parts()[0], sample.arrays)
+        write_part(tmp_path, sample.layout, sample.layout.parts(None)[0], sample.arrays)
 
 
 def test_unknown_compression_is_refused() -> None:
