@@ -46,11 +46,15 @@ ENTRIES: Mapping[str, Entry] = {
     "reduce": Entry("gridplan.reduce, streamed"),
     "run": Entry("gridplan.run, all cores"),
     "run1": Entry("gridplan.run, 1 worker"),
+    "runrho": Entry("gridplan.run, cube grown along rho_target"),
     "polars": Entry("Polars, from table to Parquet"),
     "duckdb": Entry("DuckDB, from table to Parquet"),
     "pyarrow": Entry("pyarrow alone, tables ready-made"),
     "memcpy": Entry("np.copyto of 1 GiB"),
 }
+
+RACE = [key for key in ENTRIES if key != "runrho"]
+"""Contenders on one grid."""
 
 TARGETS = (
     ("evaluate", "broadcast", "rate", 2.0),
@@ -98,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=float, default=1e7, help="size of the cube (default 1e7)")
     parser.add_argument("--skip", default="", help=f"contenders to leave out, of {','.join(ENTRIES)}")
-    parser.add_argument("--only", default=",".join(ENTRIES), help="contenders to run")
+    parser.add_argument("--only", default=",".join(RACE), help="contenders to run")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each, where one takes at most {LONG_S:g} s")
     parser.add_argument("--folder", help="where to write cubes (default: the system's temporary folder)")
     parser.add_argument("--json", help="file for all figures of all runs")
@@ -149,7 +153,7 @@ def one_run(key: str, cells: float, folder: str | None) -> dict[str, float]:
 def table(rows: Mapping[str, Row]) -> str:
     """One Markdown table, a row per contender."""
     heads = ("contender", "cells", "runs", "wall s", "min to max", "CPU s", "M cells/s", "x broadcast")
-    heads += ("results GB/s", "peak MiB")
+    heads += ("results GB/s", "peak MiB", "files MiB")
     lines = [" | ".join(("", *heads, "")).strip(), "|" + "---|" * len(heads)]
     base = rows["broadcast"].rate if "broadcast" in rows else None
     for key, row in rows.items():
@@ -165,6 +169,7 @@ def table(rows: Mapping[str, Row]) -> str:
             f"{row.rate / base:.3g}" if base and row["cells"] else "-",
             f"{made:.2f}" if made else "-",
             f"{row['peak_bytes'] / MIB:,.0f}",
+            f"{row['file_bytes'] / MIB:,.0f}" if row["file_bytes"] else "-",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

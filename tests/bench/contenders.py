@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from stretched import stretched
+from stretched import stretched, thickened
 
 import gridplan
 from gridplan.dictionary import dictionary, measures
@@ -122,6 +122,14 @@ def run(cells: float, folder: Path, clock: Clock, workers: int | None = None) ->
     return {"cells": result.cells, "file_bytes": result.bytes}
 
 
+def run_rho(cells: float, folder: Path, clock: Clock) -> Figures:
+    """The whole cube of the grid that grows along utilisation targets."""
+    grid = thickened(cells)
+    with clock:
+        result = gridplan.run(grid, folder / "cube", max_cells=NO_CAP)
+    return {"cells": result.cells, "file_bytes": result.bytes}
+
+
 def run_one(cells: float, folder: Path, clock: Clock) -> Figures:
     """The same on one thread."""
     return run(cells, folder, clock, workers=1)
@@ -191,7 +199,7 @@ def _size(folder: Path) -> float:
 
 CONTENDERS: dict[str, Contender] = {
     **{"scalar": scalar, "broadcast": broadcast, "evaluate": evaluate, "reduce": reduce, "run": run},
-    **{"run1": run_one, "pyarrow": pyarrow, "polars": polars, "duckdb": duckdb, "memcpy": memcpy},
+    **{"run1": run_one, "runrho": run_rho, "pyarrow": pyarrow, "polars": polars, "duckdb": duckdb, "memcpy": memcpy},
 }
 
 

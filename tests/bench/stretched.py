@@ -1,4 +1,4 @@
-"""The grid of the benchmarks: the quickstart, its last axis stretched to as many arrival rates as a size asks for.
+"""The grids of the benchmarks: the quickstart, one axis stretched to as many labels as a size asks for.
 
 Everything before the fleet is 1,440 combinations whatever the size, as in any plan that sweeps traffic finely.
 """
@@ -10,14 +10,18 @@ from pathlib import Path
 from gridplan.contract import loads_grid
 from gridplan.contract.grid import Grid
 
-__all__ = ["CELLS_PER_RATE", "QUICKSTART", "rates_for", "stretched"]
+__all__ = ["CELLS_PER_RATE", "QUICKSTART", "rates_for", "stretched", "thickened"]
 
 QUICKSTART = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
 
 CELLS_PER_RATE = 7_200
 """Cells of the quickstart per arrival rate: 8 GPUs, 10 models, 3 KV formats, 6 contexts, 5 utilisation targets."""
 
-_AXIS = "arrival_rate: {geomspace: [0.1, 100, 10]}"
+RATES, RHO_CELLS = 139, 200_160
+"""Arrival rates of the grid that is stretched along `rho_target`, and its cells per label of that."""
+
+_RATE = "arrival_rate: {geomspace: [0.1, 100, 10]}"
+_RHO = "rho_target: [0.5, 0.6, 0.7, 0.8, 0.9]"
 
 
 def rates_for(cells: float) -> int:
@@ -26,8 +30,25 @@ def rates_for(cells: float) -> int:
 
 
 def stretched(cells: float) -> Grid:
-    """The quickstart with about `cells` cells."""
+    """The quickstart with about `cells` cells, in its arrival rates."""
+    return loads_grid(_text({_RATE: f"arrival_rate: {{geomspace: [0.1, 100, {rates_for(cells)}]}}"}))
+
+
+def thickened(cells: float) -> Grid:
+    """The quickstart with about `cells` cells, in its utilisation targets: a larger cube whose rows are of one kind.
+
+    More arrival rates make neighbouring rows more alike, which compresses faster; more targets do not.
+    """
+    targets = max(2, round(cells / RHO_CELLS))
+    new = {_RATE: f"arrival_rate: {{geomspace: [0.1, 100, {RATES}]}}"}
+    return loads_grid(_text({**new, _RHO: f"rho_target: {{linspace: [0.5, 0.9, {targets}]}}"}))
+
+
+def _text(new: dict[str, str]) -> str:
+    """The quickstart with other axes."""
     text = QUICKSTART.read_text(encoding="utf-8")
-    if text.count(_AXIS) != 1:
-        raise ValueError(f"{QUICKSTART} no longer says {_AXIS}")
-    return loads_grid(text.replace(_AXIS, f"arrival_rate: {{geomspace: [0.1, 100, {rates_for(cells)}]}}"))
+    for axis, stretched_axis in new.items():
+        if text.count(axis) != 1:
+            raise ValueError(f"{QUICKSTART} no longer says {axis}")
+        text = text.replace(axis, stretched_axis)
+    return text
