@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -48,7 +51,7 @@ def command(
 
     if force and resume:
         raise click.UsageError("--force replaces and --resume continues: give one of them")
-    with cells_bar(cells_of(loaded)) as progress:
+    with _said_when_stopped(folder), cells_bar(cells_of(loaded)) as progress:
         result = run(
             loaded,
             folder,
@@ -68,6 +71,19 @@ def command(
         click.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(_table(result))
+
+
+@contextlib.contextmanager
+def _said_when_stopped(folder: str) -> Iterator[None]:
+    """Tell who interrupts a run how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from gridplan.store.intent import INTENT
+
+        if (Path(folder) / INTENT).is_file():
+            click.echo(f"{folder}: the same command with --resume finishes this run", err=True)
+        raise
 
 
 def _table(result: RunResult) -> str:

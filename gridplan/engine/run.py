@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
-from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
-from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
+from gridplan.engine.blocks import BLOCK_CELLS
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, named_outputs, plan_columns
 from gridplan.engine.evaluate import attributes
-from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
+from gridplan.engine.job import Job, Progress
 from gridplan.engine.size import check_cap
-from gridplan.engine.summary import READ, Summary
+from gridplan.engine.summary import Summary
 from gridplan.engine.tables import catalog_hash, dimension_tables
-from gridplan.engine.workers import Stopped, default_workers, spread
+from gridplan.engine.workers import default_workers
 from gridplan.errors import StoreError
-from gridplan.store.blocks import Block, Part, cut
+from gridplan.store.blocks import Part
 from gridplan.store.dims import write_dims
 from gridplan.store.folder import claimed_folder, spreadsheet_warning
 from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
 from gridplan.store.manifest import Manifest, Origin, write_manifest
-from gridplan.store.parquet import Compression, PartWriter, Receipt, WriteOptions
+from gridplan.store.parquet import Compression, Receipt, WriteOptions
 
 __all__ = ["DEFAULT_MAX_CELLS", "Progress", "RunResult", "run"]
 
 DEFAULT_MAX_CELLS = 2_000_000_000
-"""Cells above which `run` refuses unless told otherwise (policy): some 20 minutes and 80 GB on two cores."""
-
-Progress = Callable[[int], None]
-"""Told of cells as they are planned, from any thread."""
+"""Cells above which `run` refuses unless told otherwise (policy): some ten minutes and 60 to 100 GB on two cores."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +131,7 @@ def run(
     with claimed_folder(folder, force, resume) as target:
         kept = _finished(target, intent, parts) if resume else {}
         write_intent(target, intent)
-        job = _Job(inputs, plan, target, _write_options(inputs, options), progress)
+        job = Job(inputs, plan, target, _write_options(inputs, options), progress)
         receipts = job.write(parts, kept, workers or default_workers())
         dims = write_dims(target, plan.layout, dimension_tables(inputs), job.options)
         said = attributes(inputs)
@@ -197,65 +189,3 @@ def _result(
         summary=summary,
         warnings=(*inputs.warnings, *((wide,) if wide else ()), *summary.warnings()),
     )
-
-
-class _Job:
-    """The parts of one run, spread over threads; each thread has its own evaluator and its own counts."""
-
-    def __init__(
-        self, inputs: Inputs, plan: Plan, target: Path, options: WriteOptions, progress: Progress | None
-    ) -> None:
-        self.inputs, self.plan, self.target, self.options = inputs, plan, target, options
-        self.progress = progress or (lambda _: None)
-        self._shared = hoist(inputs, plan)
-        self._summaries: list[Summary] = []
-
-    def write(self, parts: tuple[Part, ...], kept: Mapping[int, Receipt], workers: int) -> tuple[Receipt, ...]:
-        """Write every part that is not `kept`; receipts in the order of the parts."""
-        tasks = [(part, kept.get(part.number)) for part in parts]
-        # Waiting for the disk is work for a thread of its own: workers go on with their next part meanwhile.
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="gridplan-disk") as disk:
-            done = {task[0].number: landed for task, landed in spread(tasks, partial(self._worker, disk), workers)}
-            return tuple(done[part.number]() for part in parts)
-
-    def summary(self) -> Summary:
-        """Counts of all threads together."""
-        total = Summary(self.plan.layout)
-        for one in self._summaries:
-            total.merge(one)
-        return total
-
-    def _worker(
-        self, disk: ThreadPoolExecutor, stop: Event
-    ) -> Callable[[tuple[Part, Receipt | None]], Callable[[], Receipt]]:
-        """The work of one thread: it gives back what waits for the receipt of a part."""
-        evaluator, summary = BlockEvaluator(self.inputs, self.plan, self._shared), Summary(self.plan.layout)
-        writer = PartWriter(self.plan.layout, self.options)
-        self._summaries.append(summary)
-        last: list[Future[Receipt]] = []
-
-        def columns(block: Block) -> Iterator[tuple[str, Array]]:
-            if stop.is_set():
-                raise Stopped
-            counted = {}
-            for name, values in evaluator.columns(block):
-                if name in READ:
-                    counted[name] = values
-                yield name, values
-            summary.add(block, counted)
-            self.progress(block.rows)
-
-        def write(task: tuple[Part, Receipt | None]) -> Callable[[], Receipt]:
-            part, receipt = task
-            if receipt is not None:
-                # A part that stands is only counted again, so that the run says the same at its end.
-                for block in cut(part.block, BLOCK_CELLS):
-                    deque(columns(block), maxlen=0)
-                return lambda: receipt
-            begun = writer.begin(self.target, part, columns)
-            if last:
-                last.pop().result()  # a slow disk holds the thread up here, with one part of its own in flight
-            last.append(disk.submit(begun.land))
-            return last[0].result
-
-        return write

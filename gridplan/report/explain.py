@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -79,6 +80,10 @@ def _anchor_warning(ratio: float) -> list[str]:
     return [f"anchor_ratio {ratio:.3g} lies outside {low:g} to {high:g}: the scaled rate rests on a poor model"]
 
 
+MOST_LISTED = 20
+"""Labels up to which a message lists a whole axis (policy)."""
+
+
 def _index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:
     """Position of the cell along every dimension."""
     problems = []
@@ -89,13 +94,12 @@ def _index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:
         elif name not in labels and len(axis) == 1:
             found[name] = 0
         elif name not in labels:
-            problems.append(Problem(f"fix {name} at one of: {', '.join(_shown(label) for label in axis)}", key=name))
+            problems.append(Problem(f"fix {name} at one of: {_listed(axis)}", key=name))
         else:
             position = _find(axis, labels[name])
             if position is None:
-                near = suggestion(str(labels[name]), [_shown(label) for label in axis])
                 problems.append(
-                    Problem(f"{labels[name]} is not on the axis: {', '.join(map(_shown, axis))}{near}", key=name)
+                    Problem(f"{labels[name]} is not on the axis: {_listed(axis)}{_near(axis, labels[name])}", key=name)
                 )
             else:
                 found[name] = position
@@ -113,18 +117,35 @@ def _shown(label: str | float) -> str:
     return label if isinstance(label, str) else f"{label:.12g}"
 
 
+def _listed(axis: Sequence[str | float]) -> str:
+    """The labels of an axis, of a long one its ends and how many there are."""
+    if len(axis) <= MOST_LISTED:
+        return ", ".join(map(_shown, axis))
+    return f"{', '.join(map(_shown, axis[:3]))}, ..., {_shown(axis[-1])} ({len(axis):,} labels)"
+
+
+def _near(axis: Sequence[str | float], label: str | float) -> str:
+    """The labels closest to one that is not there: by number, or by spelling."""
+    numbers = [candidate for candidate in axis if not isinstance(candidate, str)]
+    with contextlib.suppress(ValueError):
+        wanted = float(label)
+        if numbers:
+            closest = sorted(numbers, key=lambda candidate: abs(candidate - wanted))[:2]
+            return f" (nearest: {', '.join(map(_shown, sorted(closest)))})"
+    return suggestion(str(label), [_shown(candidate) for candidate in axis])
+
+
 def _find(axis: tuple[str | float, ...], label: str | float) -> int | None:
-    """A label as written or as text; numbers match to 12 significant digits."""
-    for position, candidate in enumerate(axis):
-        if isinstance(candidate, str):
-            if candidate == str(label):
-                return position
-        else:
-            try:
-                if _shown(candidate) == f"{float(label):.12g}":
-                    return position
-            except ValueError:
-                continue
+    """Position of a label as written or as text; numbers match to 12 significant digits, or as summaries print them."""
+    shown = [_shown(candidate) for candidate in axis]
+    numeric = not any(isinstance(candidate, str) for candidate in axis)
+    with contextlib.suppress(ValueError):
+        exact = _shown(float(label)) if numeric else str(label)
+        if exact in shown:
+            return shown.index(exact)
+        # A summary prints six digits: pasted from there they must name one label only.
+        printed = [at for at, candidate in enumerate(axis) if numeric and f"{candidate:.6g}" == f"{float(label):.12g}"]
+        return printed[0] if len(printed) == 1 else None
     return None
 
 

@@ -124,7 +124,8 @@ def _load(folder: Path) -> Mapping[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         if (folder / "facts").is_dir():
-            raise StoreError(f"{folder} has no {MANIFEST}: the run did not finish; run it again with --force")
+            mend = "finish it with --resume, or replace it with --force"
+            raise StoreError(f"{folder} has no {MANIFEST}: the run did not finish; {mend}")
         raise StoreError(f"{folder} has no {MANIFEST}: it does not hold a cube")
     with store_errors("read", path):
         raw = path.read_bytes()

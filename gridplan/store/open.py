@@ -30,7 +30,7 @@ def open_cube(folder: str | Path, variables: Collection[str] | None = None) -> x
     manifest = read_manifest(folder)
     problems = check_sizes(folder, [receipt.record for receipt in manifest.receipts])
     if problems:
-        raise StoreError("\n".join([*problems, "run it again with --force"]))
+        raise StoreError("\n".join([*problems, "run it again with --resume"]))
     if manifest.options.get("drop_infeasible"):
         raise StoreError(
             f"{folder} leaves out the rows of cells without a plan, so it is a table and no cube: read "

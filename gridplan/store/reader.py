@@ -77,7 +77,7 @@ def reading(path: Path) -> Iterator[None]:
         try:
             yield
         except pa.ArrowException as error:
-            raise StoreError(f"{path} is damaged ({error}): run it again with --force") from error
+            raise StoreError(f"{path} is damaged ({error}): run it again with --resume") from error
 
 
 def stored_part(folder: Path, layout: Layout, part: Part) -> pq.ParquetFile:
@@ -86,7 +86,7 @@ def stored_part(folder: Path, layout: Layout, part: Part) -> pq.ParquetFile:
     text = [column.name for column in layout.columns if column.dtype == "string"]
     with reading(path):
         if not path.is_file():
-            raise StoreError(f"{path} is missing: run it again with --force")
+            raise StoreError(f"{path} is missing: run it again with --resume")
         found = pq.read_metadata(path)
         if found.schema.names != [column.name for column in layout.columns]:
             raise StoreError(f"{path} has other columns than the manifest says: it was altered")

@@ -134,7 +134,7 @@ def test_opening_says_what_is_missing(sample: Any, tmp_path: Path) -> None:
         open_cube(tmp_path / "empty")
     folder = sample.write(tmp_path / "cube")
     (folder / "manifest.json").unlink()
-    with pytest.raises(StoreError, match="the run did not finish; run it again with --force"):
+    with pytest.raises(StoreError, match="the run did not finish; finish it with --resume, or replace it with --force"):
         open_cube(folder)
 
 
