@@ -15,6 +15,7 @@ __all__ = ["layout_problems", "name_collisions"]
 def layout_problems(axes: Sequence[AxisSpec], columns: Sequence[Column]) -> list[str]:
     """Everything wrong with the axes and columns of a layout, one sentence each; empty when they can be stored."""
     return [
+        *([] if columns else ["a table needs at least one column"]),
         *name_collisions([column.name for column in columns]),
         *_order_problems(axes, columns),
         *(problem for axis in axes for problem in _axis_problems(axis)),

@@ -144,3 +144,8 @@ def test_axes_out_of_order_are_refused() -> None:
         Layout(axes, (Column("x", "measure", "float64", ()), *columns))
     with pytest.raises(StoreError, match="needs a text column"):
         Layout(axes, (*columns, Column("a_rank", "rank", "int64", ("a",))))
+
+
+def test_a_table_without_columns_is_refused() -> None:
+    with pytest.raises(StoreError, match="at least one column"):
+        make_layout([], [])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gridplan.errors import StoreError
@@ -122,6 +122,7 @@ def cubes(draw: st.DrawFn) -> tuple[Layout, dict[str, np.ndarray]]:
                 continue
             role = draw(st.sampled_from(["coord", "measure"]))
             columns.append(Column(f"{dtype}_of_{mark}", role, dtype, dims, categories, {"unit": "1"}))
+    assume(names or columns)  # a table without any column is refused
     ranked = [column.name for column in columns if column.dtype == "string" and draw(st.booleans())]
     plain = make_layout([kinds[name] for name in names], columns, ranked)
     layout = Layout(plain.axes, plain.columns, draw(st.integers(2, 20)))
