@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +53,7 @@ def command(
 
     if force and resume:
         raise click.UsageError("--force replaces and --resume continues: give one of them")
-    with _said_when_stopped(folder), cells_bar(cells_of(loaded)) as progress:
+    with _stopped_once(folder), cells_bar(cells_of(loaded)) as progress:
         result = run(
             loaded,
             folder,
@@ -74,8 +76,15 @@ def command(
 
 
 @contextlib.contextmanager
-def _said_when_stopped(folder: str) -> Iterator[None]:
-    """Tell who interrupts a run how it goes on."""
+def _stopped_once(folder: str) -> Iterator[None]:
+    """Let the first Ctrl-C stop the run and tell how it goes on; later ones do not disturb what is let go in order."""
+
+    def stop(signum: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, stop) if ours else None
     try:
         yield
     except KeyboardInterrupt:
@@ -84,6 +93,9 @@ def _said_when_stopped(folder: str) -> Iterator[None]:
         if (Path(folder) / INTENT).is_file():
             click.echo(f"{folder}: the same command with --resume finishes this run", err=True)
         raise
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
 
 
 def _table(result: RunResult) -> str:

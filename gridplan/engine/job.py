@@ -80,7 +80,11 @@ class Job:
                 return lambda: receipt
             begun = writer.begin(self.target, part, columns)
             if last:
-                last.pop().result()  # a slow disk holds the thread up here, with one part of its own in flight
+                try:
+                    last.pop().result()  # a slow disk holds the thread up here, with one part of its own in flight
+                except BaseException:
+                    begun.discard()
+                    raise
             last.append(disk.submit(begun.land))
             return last[0].result
 

@@ -30,6 +30,10 @@ to a kill and to read little for a slice; few enough to list."""
 ROWS_PER_ROW_GROUP = 1_000_000
 """Most rows of a row group (policy): readers prune and parallelise by row group."""
 
+MOST_SMALL_GROUPS, FEWEST_ROWS_PER_LABEL = 64, 8_192
+"""Labels of the outermost axis beyond which they share row groups, and rows from which each has its own all the same
+(policy): readers skip the groups of other labels, but what is said of a group takes 30 kB for 100 columns."""
+
 BYTES_PER_ROW_GROUP = 2**26
 """Most bytes of a row group before encoding, or one page of every column where that is more (policy): a reader decodes,
 and a writer holds, a row group at a time."""
@@ -111,10 +115,10 @@ class Layout:
         return tuple(Part(number, piece.start, piece.stop) for number, piece in enumerate(pieces))
 
     def row_groups(self, part: Part) -> Iterator[Block]:
-        """The row groups of a part in order; none crosses a label of the outermost axis."""
+        """The row groups of a part in order; none crosses a label of the outermost axis, unless labels are many."""
         for rows in cut(part.block, self.row_group_rows):
-            # Where one group would span several labels of the outermost axis, each label gets its own.
-            yield from cut(rows, math.prod(rows.shape[1:]))
+            many = rows.shape[:1] > (MOST_SMALL_GROUPS,) and math.prod(rows.shape[1:]) < FEWEST_ROWS_PER_LABEL
+            yield from (rows,) if many else cut(rows, math.prod(rows.shape[1:]))
 
 
 def make_layout(axes: Sequence[AxisSpec], columns: Sequence[Column], ranked: Collection[str] = ()) -> Layout:

@@ -52,10 +52,13 @@ class Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> Path:
     """Announce a finished cube: force the names of all its files to disk, then write `manifest.json`.
 
-    Raises StoreError when the parts do not cover the cube or a receipt does not fit its part, so that an incomplete
-    cube is never announced.
+    Raises StoreError when the parts do not cover the cube, a receipt does not fit its part, or a file is no longer
+    there as it was written, so that an incomplete cube is never announced.
     """
     _check_parts(folder, manifest)
+    records = [*(receipt.record for receipt in manifest.receipts), *manifest.dims]
+    if problems := check_sizes(folder, records):
+        raise StoreError("\n".join([*problems, "somebody else changed the folder meanwhile; --resume mends it"]))
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -62,6 +63,11 @@ class Unlanded:
     folder: Path
     temporary: Path
     receipt: Receipt
+
+    def discard(self) -> None:
+        """Remove the file: nothing will land it."""
+        with contextlib.suppress(OSError):
+            self.temporary.unlink(missing_ok=True)
 
     def land(self) -> Receipt:
         """Force the file to disk, give it its name, and write its receipt after it; may run on any thread.

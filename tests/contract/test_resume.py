@@ -286,3 +286,34 @@ def test_a_folder_that_vanishes_is_one_clear_error(grid: object, tmp_path: Path)
 
     with pytest.raises(StoreError, match="cannot"):
         gridplan.run(grid, folder, progress=vanish)
+
+
+def test_a_part_taken_away_meanwhile_is_noticed(grid: object, tmp_path: Path) -> None:
+    folder = tmp_path / "cube"
+
+    def take(_: int) -> None:
+        (folder / "facts" / "part-00000.parquet").unlink(missing_ok=True)
+
+    with pytest.raises(StoreError, match=r"part-00000.parquet is missing\nsomebody else changed the folder"):
+        gridplan.run(grid, folder, workers=1, progress=take)
+    gridplan.run(grid, folder, resume=True)
+    verify_cube(folder)
+
+
+def test_a_disk_that_fails_late_leaves_no_temporary_file(
+    grid: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridplan.store.parquet import Receipt, Unlanded
+
+    real = Unlanded.land
+
+    def land(self: Unlanded) -> Receipt:
+        if self.receipt.number == 3:
+            self.discard()
+            raise StoreError("cannot write: the disk is full")
+        return real(self)
+
+    monkeypatch.setattr(Unlanded, "land", land)
+    with pytest.raises(StoreError, match="the disk is full"):
+        gridplan.run(grid, tmp_path / "cube", workers=1)
+    assert list((tmp_path / "cube" / "facts").glob(".*")) == []

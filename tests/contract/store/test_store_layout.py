@@ -149,3 +149,8 @@ def test_axes_out_of_order_are_refused() -> None:
 def test_a_table_without_columns_is_refused() -> None:
     with pytest.raises(StoreError, match="at least one column"):
         make_layout([], [])
+
+
+def test_many_labels_of_few_rows_share_row_groups() -> None:
+    few, many, large = numbered((64, 100)), numbered((65, 100)), numbered((65, 8_192))
+    assert [len(list(cube.row_groups(cube.parts(None)[0]))) for cube in (few, many, large)] == [64, 1, 65]
