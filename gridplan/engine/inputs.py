@@ -146,4 +146,18 @@ def _warnings(resolver: Resolver, values: Mapping[str, Field]) -> tuple[str, ...
         )
     if (values["gpu_memory_utilization"].data >= 0.99).any():
         warnings.append("gpu_memory_utilization of 0.99 and more leaves the driver no memory: engines fail to start")
-    return tuple(warnings)
+    return (*warnings, *_percentiles_as_means(resolver))
+
+
+def _percentiles_as_means(resolver: Resolver) -> list[str]:
+    """One sentence where limits at a percentile are applied to means, since nothing predicts the percentile."""
+    if "replica_seconds" not in resolver.fields["capacity_model"].unique:
+        return []
+    said = []
+    for limit in ("ttft", "tpot", "e2e"):
+        stated = resolver.fields[f"{limit}_slo_percentile"].unique
+        named = [f"{label:g}" if isinstance(label, float) else str(label) for label in stated if label != "mean"]
+        if named and resolver.is_given(f"{limit}_slo_s"):
+            said.append(f"{limit} at percentile {', '.join(named)}")
+    basis = "capacity_model replica_seconds applies limits to means (slo_basis), not to percentiles"
+    return [f"{basis}: {', '.join(said)}"] if said else []
