@@ -46,13 +46,14 @@ def estimate(grid: Grid) -> dict[str, Any]:
     parts = layout.parts(min(SAMPLE_ROWS, layout.cells))
     sample = parts[len(parts) // 2]
     part = Part(0, sample.start, sample.stop)
-    workers = default_workers()
+    files = len(layout.parts(layout.rows_per_part))
+    threads = min(default_workers(), files)  # a part is the work of one
     with tempfile.TemporaryDirectory() as folder:
         writer, evaluator = PartWriter(layout), BlockEvaluator(inputs, plan)
         writer.write(Path(folder), part, evaluator.columns)  # the first time, libraries and memory warm up
         began = time.perf_counter()
         receipt = writer.write(Path(folder), part, evaluator.columns)
-        seconds = (time.perf_counter() - began) / (1 + SPEED_UP * (min(workers, len(parts)) - 1))
+        seconds = (time.perf_counter() - began) / (1 + SPEED_UP * (threads - 1))
     scale = layout.cells / part.rows
     sizes = dict(zip(layout.dims, layout.shape, strict=True))
     cube = sum(WIDTH["float64"] * float(np.prod([sizes[name] for name in column.dims])) for column in layout.given)
@@ -61,8 +62,8 @@ def estimate(grid: Grid) -> dict[str, Any]:
         "axes": axis_sizes(grid),
         "rows": layout.cells,
         "columns": len(layout.columns),
-        "parts": len(layout.parts(layout.rows_per_part)),
-        "memory_bytes": BASE_BYTES + int(workers * _worker_bytes(layout, receipt.bytes / part.rows)),
+        "parts": files,
+        "memory_bytes": BASE_BYTES + int(threads * _worker_bytes(layout, receipt.bytes / part.rows)),
         "cube_bytes": int(cube),
         "file_bytes": int(receipt.bytes * scale),
         "seconds": seconds * scale,

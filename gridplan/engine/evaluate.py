@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
@@ -14,6 +12,7 @@ from gridplan.engine.columns import Plan, plan_columns
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.store.blocks import cut
+from gridplan.store.values import put_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,16 +62,7 @@ def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:
         return arrays
     evaluator, layout = BlockEvaluator(inputs, plan, shared), plan.layout
     for block in cut(layout.block, BLOCK_CELLS):
-        for name, values in evaluator.stream(block):
-            if name not in arrays:
-                own = layout.column(name).dims
-                sizes = zip(layout.dims, layout.shape, strict=True)
-                arrays[name] = np.empty([size if dim in own else 1 for dim, size in sizes], values.dtype)
-            whole = arrays[name]
-            place = tuple(
-                cells if size > 1 else slice(None) for cells, size in zip(block.slices, whole.shape, strict=True)
-            )
-            whole[place] = values
+        put_block(arrays, layout.block, block, evaluator.stream(block), layout)
     return arrays
 
 

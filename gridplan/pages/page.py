@@ -38,7 +38,6 @@ of each value: all whole numbers of a cell take it 73 to 154 ns and 1.8 to 3 byt
 KEPT_BYTES = 2**23
 """Finished pages that one maker keeps for use again [bytes] (policy); they are dropped together when full."""
 
-
 Array = npt.NDArray[Any]
 
 

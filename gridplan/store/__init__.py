@@ -1,6 +1,6 @@
 """The stored cube: Parquet facts, small dimension tables and a manifest, and the way back to a Dataset.
 
-A run calls `prepare_folder`, then `write_part` once per part of the layout (in any order, from any number of threads),
+A run calls `prepare_folder`, then `write_part` (or a `PartWriter` a thread) once per part of the layout, in any order,
 `write_dims`, and `write_manifest` last. `open_cube` gives the Dataset back, `verify_cube` checks every byte. The names
 below are imported when first used, so that importing one room does not load Arrow.
 """

@@ -54,7 +54,7 @@ class CellValues:
         values = _given(layout, column, block, arrays)
         checked = self._checked(column, block, values)
         if not values.flags.writeable:
-            # Nobody can have changed an array that none can write to: the next block may bring the same one.
+            # An array that none writes to is the evaluator's own: the next block may bring the same one.
             self._kept[column.name] = values, checked
         return checked
 
@@ -70,10 +70,11 @@ class CellValues:
             numbers, valid = _NOTHING.reshape((1,) * numbers.ndim), _NONE.reshape((1,) * numbers.ndim)
         if column.dtype == "float64":
             return numbers, valid
+        known = numbers.size if valid is None else int(np.count_nonzero(valid))
         if column.dtype == "bool":
-            return _flags(layout, column, block, numbers, valid), valid
+            return _flags(layout, column, block, numbers, known), valid
         largest = max(high, -low) if valid is None else np.fmax.reduce(np.abs(numbers), axis=None, initial=0.0)
-        return _whole(layout, column, block, numbers, valid, largest), valid
+        return _whole(layout, column, block, numbers, known, largest), valid
 
 
 def _given(layout: Layout, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:
@@ -111,14 +112,9 @@ def _valid(layout: Layout, column: Column, block: Block, numbers: npt.NDArray[np
 
 
 def _flags(
-    layout: Layout,
-    column: Column,
-    block: Block,
-    numbers: npt.NDArray[np.float64],
-    valid: npt.NDArray[np.bool_] | None,
+    layout: Layout, column: Column, block: Block, numbers: npt.NDArray[np.float64], known: int
 ) -> npt.NDArray[np.bool_]:
     flags: npt.NDArray[np.bool_] = np.asarray(numbers == 1.0)
-    known = numbers.size if valid is None else np.count_nonzero(valid)
     if np.count_nonzero(flags) + np.count_nonzero(numbers == 0.0) != known:
         wrong = (numbers != 0.0) & (numbers != 1.0) & ~np.isnan(numbers)
         raise _bad_cell(layout, column, block, wrong, f"{numbers[wrong][0]:g} is neither 0 nor 1")
@@ -130,16 +126,16 @@ def _whole(
     column: Column,
     block: Block,
     numbers: npt.NDArray[np.float64],
-    valid: npt.NDArray[np.bool_] | None,
+    known: int,
     largest: float,
 ) -> npt.NDArray[np.int64]:
     with np.errstate(invalid="ignore"):  # a null becomes some number, which is not stored
         whole = np.asarray(numbers.astype(np.int64))
-    known = numbers.size if valid is None else np.count_nonzero(valid)
+    # What `to_int64` asks, without its copies; where it is not so, that function says why.
     if largest <= MAX_EXACT_INT and np.count_nonzero(whole == numbers) == known:
         return whole
     try:
-        return np.asarray(to_int64(numbers, mask=None if valid is None else ~valid))
+        return np.asarray(to_int64(numbers, mask=np.isnan(numbers)))
     except (OverflowError, ValueError) as error:
         wrong = ~(np.abs(numbers) <= MAX_EXACT_INT) | (numbers != np.rint(numbers))
         wrong &= ~np.isnan(numbers)

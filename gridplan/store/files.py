@@ -14,6 +14,7 @@ from gridplan.errors import StoreError
 
 __all__ = [
     "FileRecord",
+    "discard",
     "in_hand",
     "land",
     "landing",
@@ -61,6 +62,12 @@ def store_errors(action: str, path: Path) -> Iterator[None]:
         raise StoreError(f"cannot {action} {path}: {reason}") from error
 
 
+def discard(path: Path) -> None:
+    """Remove a file that is of no use any more; what hinders that is no error of its own."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def in_hand(path: Path) -> Iterator[Path]:
     """Give a temporary name for `path` to write to, which is removed on any failure, an interrupt included.
@@ -71,8 +78,7 @@ def in_hand(path: Path) -> Iterator[Path]:
     try:
         yield temporary
     except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        discard(temporary)
         raise
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,9 @@ from gridplan.store.blocks import Block, Part, cut
 from gridplan.store.cells import CellValues
 from gridplan.store.columns import Column
 from gridplan.store.layout import PAGE_ROWS, Layout
-from gridplan.store.values import Arrays, put_block, take_block
+from gridplan.store.values import Arrays, Pairs, put_block, take_block
 
 __all__ = ["GroupEncoder", "Source"]
-
-Pairs = Iterable[tuple[str, npt.NDArray[Any]]]
 
 Source = Arrays | Callable[[Block], Arrays | Iterator[tuple[str, npt.NDArray[Any]]]]
 """The values of a part: its arrays, or a function that gives those of one block, all at once or one after another.
@@ -59,7 +57,7 @@ class GroupEncoder:
             return _pairs(arrays(block))
         whole: dict[str, npt.NDArray[Any]] = {}
         for piece in pieces:
-            put_block(whole, block, piece, dict(_pairs(arrays(piece))), self._layout)
+            put_block(whole, block, piece, _pairs(arrays(piece)), self._layout)
         return whole.items()
 
     def _add(self, block: Block, pairs: Pairs, pages: list[list[Page]]) -> int:

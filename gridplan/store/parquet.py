@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from gridplan.pages.file import FileSchema, FileWriter
 from gridplan.pages.page import PageMaker
 from gridplan.store.arrow import arrow_schema, file_metadata
 from gridplan.store.blocks import Part
-from gridplan.store.files import FileRecord, in_hand, land, make_folder, store_errors, write_text
+from gridplan.store.files import FileRecord, discard, in_hand, land, make_folder, store_errors, write_text
 from gridplan.store.groups import GroupEncoder, Source
 from gridplan.store.layout import PAGE_ROWS, Layout
 
@@ -66,8 +65,7 @@ class Unlanded:
 
     def discard(self) -> None:
         """Remove the file: nothing will land it."""
-        with contextlib.suppress(OSError):
-            self.temporary.unlink(missing_ok=True)
+        discard(self.temporary)
 
     def land(self) -> Receipt:
         """Force the file to disk, give it its name, and write its receipt after it; may run on any thread.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from gridplan.store.blocks import Block
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.layout import Layout
 
-__all__ = ["Arrays", "axis_values", "in_block", "put_block", "take_block"]
+__all__ = ["Arrays", "Pairs", "axis_values", "in_block", "put_block", "take_block"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Coordinates and measures by name: one axis per axis of the cube, size 1 where the column does not depend on it.
@@ -20,21 +20,24 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 Text is integer codes (-1 for null); numbers are float64 with NaN for null; bool is float64 1, 0 or NaN.
 """
 
+Pairs = Iterable[tuple[str, npt.NDArray[Any]]]
+"""The same arrays one after another: each may be forgotten before the next one comes."""
+
 
 def take_block(arrays: Arrays, block: Block) -> Arrays:
     """The part of `arrays` that lies in `block`, without copying; axes of size 1 stay as they are."""
     return {name: values[in_block(values, block)] for name, values in arrays.items()}
 
 
-def put_block(whole: dict[str, npt.NDArray[Any]], outer: Block, piece: Block, arrays: Arrays, layout: Layout) -> None:
+def put_block(whole: dict[str, npt.NDArray[Any]], outer: Block, piece: Block, pairs: Pairs, layout: Layout) -> None:
     """Copy the arrays of `piece` to their place in those of `outer`, which come to be with the first piece."""
     own = piece.relative_to(outer)
-    for name, values in arrays.items():
+    for name, values in pairs:
         dims = layout.column(name).dims
         if name not in whole:
             shape = [size if dim in dims else 1 for dim, size in zip(layout.dims, outer.shape, strict=True)]
             whole[name] = np.empty(shape, dtype=values.dtype)
-        place = [cut if dim in dims else slice(None) for dim, cut in zip(layout.dims, own.slices, strict=True)]
+        place = [cells if dim in dims else slice(None) for dim, cells in zip(layout.dims, own.slices, strict=True)]
         whole[name][tuple(place)] = values
 
 

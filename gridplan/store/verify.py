@@ -65,13 +65,14 @@ def _schema_problems(folder: Path, manifest: Manifest) -> list[str]:
 
 def _content_problems(folder: Path, manifest: Manifest) -> list[str]:
     layout, parts = manifest.layout, manifest.parts
+    cells = CellValues(layout)
     problems: list[str] = []
     # One column at a time, so that no more than one is ever held.
     for column in layout.columns:
         needed = layout.column(column.base) if column.role == "rank" else column
         if needed.role == "axis" or _repeats(layout, column):
             given = [needed] if needed.role != "axis" else []
-            problems += _differing(folder, layout, parts, column, read_columns(folder, layout, parts, given))
+            problems += _differing(folder, layout, parts, column, read_columns(folder, layout, parts, given), cells)
     return problems
 
 
@@ -79,22 +80,24 @@ def _repeats(layout: Layout, column: Column) -> bool:
     return any(size > 1 and dim not in column.dims for dim, size in zip(layout.dims, layout.shape, strict=True))
 
 
-def _differing(folder: Path, layout: Layout, parts: Sequence[Part], column: Column, arrays: Arrays) -> list[str]:
+def _differing(
+    folder: Path, layout: Layout, parts: Sequence[Part], column: Column, arrays: Arrays, cells: CellValues
+) -> list[str]:
     problems: list[str] = []
     for part in parts:
         with reading(folder / part.file), stored_part(folder, layout, part) as file:
             for group, block in enumerate(layout.row_groups(part)):
                 stored = read_rows(file, column, group, block.rows)
-                if not np.array_equal(stored, _expected(layout, column, block, arrays), equal_nan=True):
+                if not np.array_equal(stored, _expected(cells, column, block, arrays), equal_nan=True):
                     cause = f"differs from the labels of its axis or along an axis outside {column.dims}"
                     problems.append(f"{folder / part.file}: column {column.name} {cause}")
                     break
     return problems
 
 
-def _expected(layout: Layout, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:
+def _expected(cells: CellValues, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:
     """Every row of `block`, in the form in which rows are read."""
-    values, valid = CellValues(layout).of(column, block, take_block(arrays, block))
+    values, valid = cells.of(column, block, take_block(arrays, block))
     if column.dtype != "string":
         values = values.astype(np.float64)
         if valid is not None:
