@@ -15,6 +15,7 @@ __all__ = [
     "ContractError",
     "GridTooLargeError",
     "GridplanError",
+    "LogError",
     "Problem",
     "StoreError",
     "VerifyError",
@@ -62,6 +63,10 @@ class ContractError(_ProblemsError):
 
 class CatalogError(_ProblemsError):
     """A catalog entry is missing, incomplete or contradicts another."""
+
+
+class LogError(_ProblemsError):
+    """The log of an engine cannot be read, or does not say what was asked of it."""
 
 
 class GridTooLargeError(GridplanError):
