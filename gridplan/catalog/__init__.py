@@ -8,8 +8,29 @@
 from __future__ import annotations
 
 from gridplan.catalog.book import Catalog, load_catalog
-from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Entry, Gpu, Instance, Model, as_dict
-from gridplan.catalog.legality import compute_flops, dtype_problem, planning_problem, tensor_parallel_problem
+from gridplan.catalog.entries import (
+    ActivationFamily,
+    Dtype,
+    Engine,
+    Entry,
+    Gpu,
+    Instance,
+    LayerGroup,
+    MemoryTerm,
+    Model,
+    as_dict,
+)
+from gridplan.catalog.layers import groups_text
+from gridplan.catalog.legality import compute_flops, dtype_problem
+from gridplan.catalog.names import find_model
+from gridplan.catalog.parallelism import (
+    context_parallel_problem,
+    data_parallel_problem,
+    expert_parallel_problem,
+    pipeline_parallel_problem,
+    tensor_parallel_problem,
+)
+from gridplan.catalog.parts import kv_projection_params, router_params
 from gridplan.catalog.pricing import cheapest_list_instance
 from gridplan.catalog.select import select_gpus, select_instances, select_models
 
@@ -21,13 +42,22 @@ __all__ = [
     "Entry",
     "Gpu",
     "Instance",
+    "LayerGroup",
+    "MemoryTerm",
     "Model",
     "as_dict",
     "cheapest_list_instance",
     "compute_flops",
+    "context_parallel_problem",
+    "data_parallel_problem",
     "dtype_problem",
+    "expert_parallel_problem",
+    "find_model",
+    "groups_text",
+    "kv_projection_params",
     "load_catalog",
-    "planning_problem",
+    "pipeline_parallel_problem",
+    "router_params",
     "select_gpus",
     "select_instances",
     "select_models",

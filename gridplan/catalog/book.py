@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from gridplan.catalog import rows
-from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Gpu, Instance, Model
+from gridplan.catalog import model_rows, rows
+from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Gpu, Instance, MemoryTerm, Model
 from gridplan.catalog.fields import FIELDS
 from gridplan.catalog.overrides import Merger
 from gridplan.catalog.versions import holds, parse_version, range_text, split_spec
@@ -32,6 +32,7 @@ class Catalog:
     engines: tuple[Engine, ...]
     dtypes: Mapping[tuple[str, str], Dtype]
     activation_families: Mapping[str, ActivationFamily]
+    memory_terms: tuple[MemoryTerm, ...]
 
     def gpu(self, gpu_id: str) -> Gpu:
         """The GPU of that id; CatalogError with the nearest ids when there is none."""
@@ -82,6 +83,21 @@ class Catalog:
             self.activation_families.get(model.family)
             or self.activation_families["other-moe" if model.num_experts else "other-dense"]
         )
+
+    def memory_term(self, engine: Engine, term: str, tensor_parallel: float) -> MemoryTerm | None:
+        """What was measured of one term (`non_torch`, `activation`, `cuda_graphs`) for an engine entry, or None.
+
+        >>> catalog = load_catalog()
+        >>> catalog.memory_term(catalog.engine("vllm@0.19"), "non_torch", 2).high
+        2.17
+        """
+        conditions = ("any", "tp1" if tensor_parallel == 1 else "tp2plus")
+        first = parse_version(engine.version_from)
+        for row in self.memory_terms:
+            named = row.engine == engine.name and row.term == term and row.condition in conditions
+            if named and holds(first, row.version_from, row.version_to):
+                return row
+        return None
 
     def with_entries(self, entries: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Catalog:
         """A copy with entries added or overridden: section (`gpus`, `models`, ...) to id to fields.
@@ -154,13 +170,14 @@ def load_catalog() -> Catalog:
     """The shipped catalog, read once.
 
     >>> len(load_catalog().models)
-    86
+    99
     """
     return Catalog(
         gpus=rows.read_gpus(),
-        models=rows.read_models(),
+        models=model_rows.read_models(),
         instances=rows.read_instances(),
         engines=rows.read_engines(),
         dtypes=rows.read_dtypes(),
         activation_families=rows.read_activation_families(),
+        memory_terms=rows.read_memory_terms(),
     )

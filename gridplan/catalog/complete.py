@@ -6,11 +6,13 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gridplan.catalog.entries import Engine, Gpu, Instance, Model
-from gridplan.catalog.legality import attention_kind, unsupported_reason
+from gridplan.catalog.derive import derived_groups, is_derived, layer_contradictions, layer_counts
+from gridplan.catalog.entries import Engine, Gpu, Instance, LayerGroup, Model
+from gridplan.catalog.legality import attention_kind
+from gridplan.catalog.parts import mla_down_params, routed_expert_params
 from gridplan.catalog.versions import parse_version
 
 __all__ = [
@@ -57,47 +59,80 @@ def complete_gpu(gpu_id: str, values: Values) -> Gpu:
     )
 
 
+def _first(groups: Iterable[LayerGroup], name: str) -> int | None:
+    """That field of the first group that has it."""
+    return next((value for group in groups if (value := getattr(group, name)) is not None), None)
+
+
 def complete_model(model_id: str, values: Values) -> Model:
-    """A model. Unless stated: dense ones use all parameters, plain layers keep KV, and experts are in every layer."""
+    """A model. Unless stated: dense ones use all parameters, plain layers keep KV, and experts are in every layer.
+
+    Layer groups that are not given follow from the counts, where these say what each layer keeps.
+    """
     layers, heads = int(values["num_layers"]), int(values["attention_heads"])
     kv_heads, rank = int(values.get("kv_heads") or heads), values.get("kv_lora_rank")
-    total, experts, moe_layers = values.get("params_total"), values.get("num_experts"), values.get("num_moe_layers")
-    sliding, chunked, linear = (int(values.get(f"num_{kind}_layers") or 0) for kind in ("sliding", "chunked", "linear"))
-    window, index = values.get("sliding_window"), values.get("index_head_dim")
-    plain = layers - sliding - chunked - linear
+    total, experts = values.get("params_total"), values.get("num_experts")
+    own = tuple(values.get("layer_groups") or ())
+    counts = layer_counts(values, own)
+    groups = own or derived_groups({**values, "kv_heads": kv_heads}, counts, _provenance(values))
     return Model(
         id=model_id,
         hf_id=values.get("hf_id") or "",
         params_total=total,
         params_active=values.get("params_active") or (None if experts else total),
         params_embedding=values.get("params_embedding") or float(values["vocab_size"] * values["hidden_size"]),
+        params_routed_experts=_routed_experts(values),
+        params_replicated=_replicated(values),
+        checkpoint_bytes=values.get("checkpoint_bytes"),
         num_layers=layers,
-        kv_layers=plain if values.get("kv_layers") is None else int(values["kv_layers"]),
+        kv_layers=counts["kv_layers"],
         hidden_size=int(values["hidden_size"]),
         attention_heads=heads,
         kv_heads=kv_heads,
-        head_dim=values.get("head_dim"),
+        head_dim=values.get("head_dim") or _first(own, "k_head_dim"),
         attention=attention_kind(heads, kv_heads, rank),
         kv_lora_rank=rank,
         qk_rope_head_dim=values.get("qk_rope_head_dim"),
+        q_lora_rank=values.get("q_lora_rank"),
         intermediate_size=values.get("intermediate_size"),
         moe_intermediate_size=values.get("moe_intermediate_size"),
         num_experts=experts,
         experts_per_token=values.get("experts_per_token"),
-        num_moe_layers=int(moe_layers if moe_layers is not None else layers if experts else 0),
+        num_moe_layers=_moe_layers(values),
         vocab_size=int(values["vocab_size"]),
         max_position_embeddings=values.get("max_position_embeddings"),
         native_weight_dtype=values.get("native_weight_dtype") or "bf16",
         tie_word_embeddings=bool(values.get("tie_word_embeddings")),
         family=values.get("family") or "",
-        num_sliding_layers=sliding,
-        num_chunked_layers=chunked,
-        num_linear_layers=linear,
-        sliding_window=window,
-        index_head_dim=index,
-        unsupported_reason=unsupported_reason(layers, sliding, chunked, linear, window, index),
+        layer_groups=groups,
+        num_sliding_layers=counts["num_sliding_layers"],
+        num_chunked_layers=counts["num_chunked_layers"],
+        num_linear_layers=counts["num_linear_layers"],
+        sliding_window=values.get("sliding_window") or _first(own, "window_tokens"),
+        index_head_dim=values.get("index_head_dim"),
         **_provenance(values),
     )
+
+
+def _moe_layers(values: Values) -> int:
+    stated, experts = values.get("num_moe_layers"), values.get("num_experts")
+    return int(stated if stated is not None else values["num_layers"] if experts else 0)
+
+
+def _routed_experts(values: Values) -> float | None:
+    stated: float | None = values.get("params_routed_experts")
+    if stated is not None:
+        return stated
+    experts, width = values.get("num_experts"), values.get("moe_intermediate_size")
+    return routed_expert_params(_moe_layers(values), experts, int(values["hidden_size"]), width)
+
+
+def _replicated(values: Values) -> float:
+    stated: float | None = values.get("params_replicated")
+    if stated is not None:
+        return stated
+    ranks = (values.get(name) for name in ("q_lora_rank", "kv_lora_rank", "qk_rope_head_dim"))
+    return mla_down_params(int(values["num_layers"]), int(values["hidden_size"]), *ranks)
 
 
 def complete_instance(instance_id: str, values: Values) -> Instance:
@@ -124,12 +159,20 @@ _ENGINE_OPTIONAL = (
     "max_num_seqs_large_gpu",
     "max_num_seqs_else",
     "max_num_batched_tokens_large_gpu",
+    "max_num_batched_tokens_huge_gpu",
     "max_num_batched_tokens_else",
     "batched_tokens_rule",
     "activation_rule",
+    "sampler_bytes_per_logit",
     "non_torch_gib_tp1",
     "non_torch_gib_tp2plus",
     "cuda_graphs_in_budget",
+    "cuda_graphs_gib",
+    "sliding_pool_ratio",
+    "mla_row_align_bytes",
+    "state_blocks",
+    "in_flight_steps",
+    "block_alignment_tokens",
 )
 
 
@@ -141,6 +184,9 @@ def complete_engine(name: str, values: Values) -> Engine:
         version_from=values.get("version_from") or "0",
         fraction_meaning=values["fraction_meaning"],
         default_fraction=values["default_fraction"],
+        fraction_rule=values.get("fraction_rule") or "fixed",
+        sliding_policy=values.get("sliding_policy") or "full",
+        chunked_policy=values.get("chunked_policy") or "",
         mbu=values.get("mbu") or STEP_DEFAULTS["mbu"],
         mfu=values.get("mfu") or STEP_DEFAULTS["mfu"],
         step_cls=values.get("step_cls", "assumption"),
@@ -158,15 +204,21 @@ def model_contradictions(model: Model) -> Iterator[str]:
     if model.kv_lora_rank is None and model.head_dim is None:
         yield "head_dim is missing (only latent attention, with kv_lora_rank, does without it)"
     state = model.num_sliding_layers + model.num_chunked_layers + model.num_linear_layers
-    if state + model.kv_layers > model.num_layers:
+    if is_derived(model.layer_groups) and state + model.kv_layers > model.num_layers:
         total = state + model.kv_layers
         yield f"kv_layers and the other kinds of layer sum to {total}, above num_layers {model.num_layers}"
+    else:
+        yield from layer_contradictions(model)
     if model.num_moe_layers > model.num_layers:
         yield f"num_moe_layers {model.num_moe_layers} is above num_layers {model.num_layers}"
-    if model.num_experts is not None and (model.params_active is None or model.experts_per_token is None):
+    active_missing = model.params_total is not None and model.params_active is None
+    if model.num_experts is not None and (active_missing or model.experts_per_token is None):
         yield "a model with num_experts needs params_active and experts_per_token"
     if model.params_total is not None and (model.params_active or 0) > model.params_total:
         yield f"params_active {model.params_active:g} is above params_total {model.params_total:g}"
+    if model.params_total is not None and (model.params_routed_experts or 0) > model.params_total:
+        experts = f"{model.params_routed_experts:g} parameters of routed experts"
+        yield f"{experts} are above params_total {model.params_total:g}"
 
 
 def instance_contradictions(instance: Instance) -> Iterator[str]:

@@ -10,10 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-__all__ = ["ActivationFamily", "Dtype", "Engine", "Entry", "Gpu", "Instance", "Model", "as_dict"]
+from gridplan.catalog.layers import LayerGroup, group_as_dict
+from gridplan.catalog.spread import MemoryTerm
+
+__all__ = [
+    "ActivationFamily",
+    "Dtype",
+    "Engine",
+    "Entry",
+    "Gpu",
+    "Instance",
+    "LayerGroup",
+    "MemoryTerm",
+    "Model",
+    "as_dict",
+]
 
 LARGE_GPU_BYTES = 70 * 2**30
 """vLLM raises its scheduler defaults from this memory on, A100 excepted (EngineArgs of vLLM 0.8 and later; a fact)."""
+
+HUGE_GPU_BYTES = 160 * 2**30
+"""vLLM doubles its batched tokens from this memory on since 0.28 (vllm-project/vllm#51726; a fact)."""
 
 LONGEST_UNCHUNKED_TOKENS = 32768
 """Model length up to which vLLM V0 leaves chunked prefill off (EngineArgs of vLLM 0.4 to 0.7; a fact)."""
@@ -46,6 +63,11 @@ class Gpu:
     notes: str
 
     @property
+    def is_huge_for_engine(self) -> bool:
+        """Whether vLLM doubles its default of batched tokens: 160 GiB and more."""
+        return self.memory_bytes is not None and self.memory_bytes >= HUGE_GPU_BYTES
+
+    @property
     def is_large_for_engine(self) -> bool:
         """Whether vLLM uses its larger scheduler defaults: 70 GiB and more, and not an A100."""
         a100 = "a100" in f"{self.id} {self.name}".casefold()
@@ -57,8 +79,10 @@ class Model:
     """One model: parameter counts and the geometry that memory and time follow from.
 
     `kv_layers` are the layers that keep keys and values for the whole context. `attention` is mla, mqa, gqa or mha,
-    from the counts. `unsupported_reason` is a text where one figure per token would be wrong, else None.
-    `params_embedding` is the input embedding alone.
+    from the counts. `layer_groups` say what each layer keeps of a sequence; they are empty where that is not known.
+    `params_embedding` is the input embedding alone, `params_replicated` what every tensor-parallel rank holds whole
+    beside the routers (MLA down projections, the indexer of sparse attention). `checkpoint_bytes` is what the published
+    checkpoint takes in its native format, where that is known.
     """
 
     id: str
@@ -66,6 +90,9 @@ class Model:
     params_total: float | None
     params_active: float | None
     params_embedding: float | None
+    params_routed_experts: float | None
+    params_replicated: float
+    checkpoint_bytes: float | None
     num_layers: int
     kv_layers: int
     hidden_size: int
@@ -75,6 +102,7 @@ class Model:
     attention: str
     kv_lora_rank: int | None
     qk_rope_head_dim: int | None
+    q_lora_rank: int | None
     intermediate_size: int | None
     moe_intermediate_size: int | None
     num_experts: int | None
@@ -85,12 +113,12 @@ class Model:
     native_weight_dtype: str
     tie_word_embeddings: bool
     family: str
+    layer_groups: tuple[LayerGroup, ...]
     num_sliding_layers: int
     num_chunked_layers: int
     num_linear_layers: int
     sliding_window: int | None
     index_head_dim: int | None
-    unsupported_reason: str | None
     cls: str
     source: str
     as_of: str | None
@@ -126,9 +154,17 @@ class Engine:
 
     `fraction_meaning`: of_total (pool = total x fraction - weights - workspace), of_free_static (free after the weights
     less (1 - fraction) x free before them) or of_free (a fraction of what is free after loading).
-    `batched_tokens_rule`: fixed, or max_model_len_to_32768. `activation_rule`: sampler_forward (the larger of sampler
-    and forward), by_family (one figure a model family), none (inside another term); None where it is not known. `mbu`
-    and `mfu` have their own provenance, `step_*`.
+    `batched_tokens_rule`: fixed, or max_model_len_to_32768. `fraction_rule`: fixed (default_fraction), or SGLang's by
+    tensor parallelism (static_tp), size of the GPU (static_buckets) or reserved parts (static_parts).
+    `activation_rule`: sampler_forward (the larger of sampler and forward), sampler_forward_kept (hidden states and
+    expert buffers stay), by_family (one figure a model family), none (inside another term); None where it is not
+    known. `cuda_graphs_gib` counts where `cuda_graphs_in_budget`. `sliding_policy`: full (every token),
+    engine_admission (window less 1 plus batched tokens) or engine_pool (an own pool of `sliding_pool_ratio` times the
+    tokens of the full layers).
+    `chunked_policy` full charges chunked layers for every token where sliding ones are admitted by window.
+    `mla_row_align_bytes`: rows of a latent cache take whole units of so many bytes. `state_blocks`: state pages a
+    sequence holds. `in_flight_steps`: steps whose batched tokens a window admits beside itself. Attention blocks
+    beside a state grow by `block_alignment_tokens`. `mbu` and `mfu` have their own provenance, `step_*`.
     """
 
     name: str
@@ -140,12 +176,23 @@ class Engine:
     max_num_seqs_large_gpu: int | None
     max_num_seqs_else: int | None
     max_num_batched_tokens_large_gpu: int | None
+    max_num_batched_tokens_huge_gpu: int | None
     max_num_batched_tokens_else: int | None
     batched_tokens_rule: str | None
     activation_rule: str | None
+    fraction_rule: str
+    sampler_bytes_per_logit: float | None
     non_torch_gib_tp1: float | None
     non_torch_gib_tp2plus: float | None
     cuda_graphs_in_budget: bool | None
+    cuda_graphs_gib: float | None
+    sliding_policy: str
+    chunked_policy: str
+    sliding_pool_ratio: float | None
+    mla_row_align_bytes: int | None
+    state_blocks: int | None
+    in_flight_steps: int | None
+    block_alignment_tokens: int | None
     mbu: float
     mfu: float
     step_cls: str
@@ -165,9 +212,11 @@ class Engine:
         """Default scheduler cap [sequences]; None where it is not known."""
         return self.max_num_seqs_large_gpu if large_gpu else self.max_num_seqs_else
 
-    def max_num_batched_tokens(self, large_gpu: bool, max_model_len: float) -> int | None:
+    def max_num_batched_tokens(self, large_gpu: bool, max_model_len: float, huge_gpu: bool = False) -> int | None:
         """Default prefill budget of a step [tokens]; None where it is not known."""
         base = self.max_num_batched_tokens_large_gpu if large_gpu else self.max_num_batched_tokens_else
+        if huge_gpu and self.max_num_batched_tokens_huge_gpu is not None:
+            base = self.max_num_batched_tokens_huge_gpu
         if base is None or self.batched_tokens_rule != "max_model_len_to_32768":
             return base
         return max(int(max_model_len), base) if max_model_len <= LONGEST_UNCHUNKED_TOKENS else base
@@ -177,14 +226,16 @@ class Engine:
 class Dtype:
     """One number format in one role (weight or kv).
 
-    `bits_per_element` includes scales. `compute_column` names the format of `Gpu.flops` it computes in (none: no rate
-    of its own); with `fallback` it computes at the 16-bit rate where the GPU lacks that one. `requires` names a format
-    that the GPU must have, `vendor` the only vendor it runs on (empty: any).
+    `bits_per_element` includes scales. `sixteen_bit` says which parameters stay 16-bit: none, embeddings (with lm_head
+    and routers), or all_but_experts (all but the routed ones). `compute_column` names the format of `Gpu.flops` it
+    computes in (none: no rate of its own); with `fallback` it computes at the 16-bit rate where the GPU lacks that one.
+    `requires` names a format that the GPU must have, `vendor` the only vendor it runs on (empty: any).
     """
 
     role: str
     name: str
     bits_per_element: float
+    sixteen_bit: str
     compute_column: str
     fallback: bool
     requires: str
@@ -207,11 +258,17 @@ class ActivationFamily:
     notes: str
 
 
-Entry = Gpu | Model | Instance | Engine | Dtype | ActivationFamily
+Entry = Gpu | Model | Instance | Engine | Dtype | ActivationFamily | MemoryTerm
 
 
 def as_dict(entry: Entry) -> dict[str, object]:
     """All fields of an entry in order, under the names a person writes (`class`, not `cls`); None for the unknown."""
     names = {"cls": "class", "step_cls": "step_class"}
-    values = {names.get(item.name, item.name): getattr(entry, item.name) for item in fields(entry)}
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    return {names.get(item.name, item.name): _plain(getattr(entry, item.name)) for item in fields(entry)}
+
+
+def _plain(value: object) -> object:
+    """Mappings and layer groups as dictionaries; anything else as it is."""
+    if isinstance(value, tuple):
+        return [group_as_dict(group) for group in value]
+    return dict(value) if isinstance(value, Mapping) else value

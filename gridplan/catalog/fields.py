@@ -112,6 +112,16 @@ def rates(value: object) -> dict[str, float | None]:
     return {name: None if rate is None else parse(rate) for name, rate in value.items()}
 
 
+def mappings(value: object) -> list[Mapping[str, object]]:
+    """A list of layer groups, each with fields and values; what a group may state is read by `layer_fields`."""
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"a list of layer groups is due, as in [{{kind: full, layers: 32, ...}}], not {value!r}")
+    odd = [item for item in value if not isinstance(item, Mapping) or not item]
+    if odd:
+        raise ValueError(f"a layer group is fields and values, as in {{kind: full, layers: 32, ...}}, not {odd[0]!r}")
+    return value
+
+
 _PROVENANCE = {
     "class": FieldSpec(choice(*CLASSES)),
     "source": FieldSpec(text),
@@ -137,6 +147,9 @@ _MODEL = {
     "params_total": FieldSpec(quantity(), required=True),
     "params_active": FieldSpec(quantity()),
     "params_embedding": FieldSpec(quantity()),
+    "checkpoint_bytes": FieldSpec(quantity("bytes")),
+    "params_routed_experts": FieldSpec(quantity()),
+    "params_replicated": FieldSpec(quantity(zero=True)),
     "num_layers": FieldSpec(count(), required=True),
     "kv_layers": FieldSpec(count(0)),
     "hidden_size": FieldSpec(count(), required=True),
@@ -145,6 +158,7 @@ _MODEL = {
     "head_dim": FieldSpec(count()),
     "kv_lora_rank": FieldSpec(count()),
     "qk_rope_head_dim": FieldSpec(count()),
+    "q_lora_rank": FieldSpec(count()),
     "intermediate_size": FieldSpec(count()),
     "moe_intermediate_size": FieldSpec(count()),
     "num_experts": FieldSpec(count()),
@@ -155,6 +169,7 @@ _MODEL = {
     "native_weight_dtype": FieldSpec(text),
     "tie_word_embeddings": FieldSpec(flag),
     "family": FieldSpec(text),
+    "layer_groups": FieldSpec(mappings),
     "num_sliding_layers": FieldSpec(count(0)),
     "num_chunked_layers": FieldSpec(count(0)),
     "num_linear_layers": FieldSpec(count(0)),
@@ -183,12 +198,23 @@ _ENGINE = {
     "max_num_seqs_large_gpu": FieldSpec(count()),
     "max_num_seqs_else": FieldSpec(count()),
     "max_num_batched_tokens_large_gpu": FieldSpec(count(unit="tokens")),
+    "max_num_batched_tokens_huge_gpu": FieldSpec(count(unit="tokens")),
     "max_num_batched_tokens_else": FieldSpec(count(unit="tokens")),
     "batched_tokens_rule": FieldSpec(choice("fixed", "max_model_len_to_32768")),
-    "activation_rule": FieldSpec(choice("sampler_forward", "by_family", "none")),
+    "fraction_rule": FieldSpec(choice("fixed", "static_tp", "static_buckets", "static_parts")),
+    "activation_rule": FieldSpec(choice("sampler_forward", "sampler_forward_kept", "by_family", "none")),
+    "sampler_bytes_per_logit": FieldSpec(quantity("bytes")),
     "non_torch_gib_tp1": FieldSpec(quantity(zero=True)),
     "non_torch_gib_tp2plus": FieldSpec(quantity(zero=True)),
     "cuda_graphs_in_budget": FieldSpec(flag),
+    "cuda_graphs_gib": FieldSpec(quantity(zero=True)),
+    "sliding_policy": FieldSpec(choice("full", "engine_admission", "engine_pool")),
+    "chunked_policy": FieldSpec(choice("full", "")),
+    "sliding_pool_ratio": FieldSpec(quantity("1", most=1.0)),
+    "mla_row_align_bytes": FieldSpec(count(unit="bytes")),
+    "state_blocks": FieldSpec(count()),
+    "in_flight_steps": FieldSpec(count()),
+    "block_alignment_tokens": FieldSpec(count(unit="tokens")),
     "mbu": FieldSpec(quantity("1", most=1.0)),
     "mfu": FieldSpec(quantity("1", most=1.0)),
 }

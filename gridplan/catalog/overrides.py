@@ -19,8 +19,10 @@ from gridplan.catalog.complete import (
     instance_contradictions,
     model_contradictions,
 )
-from gridplan.catalog.entries import Engine, Gpu, Instance, Model
+from gridplan.catalog.derive import COUNTS, is_derived, outdated_groups
+from gridplan.catalog.entries import Engine, Gpu, Instance, LayerGroup, Model
 from gridplan.catalog.fields import FIELDS, FieldSpec
+from gridplan.catalog.layer_fields import read_groups
 from gridplan.catalog.versions import parse_version, split_spec
 from gridplan.errors import Problem, suggestion
 
@@ -45,7 +47,8 @@ class Merger:
         """Known models with the written ones over them; `dtypes` are the weight formats there are."""
         models = dict(self._entries("models", known, written, _model))
         for model_id, model in models.items():
-            self._contradictions("models", model_id, model_contradictions(model))
+            outdated = outdated_groups(known[model_id], model) if model_id in known else None
+            self._contradictions("models", model_id, model_contradictions(model) if outdated is None else [outdated])
             if model.native_weight_dtype not in dtypes:
                 hint = f"{suggestion(model.native_weight_dtype, dtypes)}; known: {', '.join(dtypes)}"
                 self._add(
@@ -101,6 +104,8 @@ class Merger:
             base = known.get(entry_id)
             before = len(self.problems)
             values = self._values(section, entry_id, raw, None if base is not None else known)
+            if values.get("layer_groups"):
+                values["layer_groups"] = self._layer_groups(entry_id, values)
             if len(self.problems) == before:
                 yield entry_id, build(entry_id, base, values)
             else:
@@ -137,7 +142,14 @@ class Merger:
             self._add(section, entry_id, str(error), key)
             return None
 
-    def _contradictions(self, section: str, entry_id: str, messages: Iterator[str]) -> None:
+    def _layer_groups(self, entry_id: str, values: Mapping[str, Any]) -> tuple[LayerGroup, ...]:
+        """The written layer groups of a model, read; what a group does not state of its origin is the entry's."""
+        groups, faults = read_groups(values["layer_groups"], values)
+        for place, message in faults:
+            self._add("models", entry_id, message, f"layer_groups{place}")
+        return groups
+
+    def _contradictions(self, section: str, entry_id: str, messages: Iterable[str]) -> None:
         for message in messages:
             self._add(section, entry_id, message)
 
@@ -180,9 +192,18 @@ def _stale(base: Model, written: dict[str, Any]) -> Iterator[str]:
         yield "params_embedding"
     if "params_active" not in written and base.params_active == base.params_total:
         yield "params_active"
-    layers = {"num_layers", "num_sliding_layers", "num_chunked_layers", "num_linear_layers"}
-    if "kv_layers" not in written and layers & written.keys():
+    experts = {"num_layers", "num_moe_layers", "num_experts", "hidden_size", "moe_intermediate_size"}
+    if "params_routed_experts" not in written and experts & written.keys():
+        yield "params_routed_experts"
+    down = {"num_layers", "hidden_size", "q_lora_rank", "kv_lora_rank", "qk_rope_head_dim"}
+    if "params_replicated" not in written and down & written.keys():
+        yield "params_replicated"
+    if "layer_groups" in written:
+        yield from (name for name in COUNTS if name not in written)
+    elif "kv_layers" not in written and {"num_layers", *COUNTS} & written.keys():
         yield "kv_layers"
+    if "layer_groups" not in written and is_derived(base.layer_groups):
+        yield "layer_groups"
     if "num_moe_layers" not in written and {"num_layers", "num_experts"} & written.keys():
         yield "num_moe_layers"
 
@@ -198,6 +219,8 @@ def _instance(instance_id: str, base: Instance | None, written: dict[str, Any]) 
 
 def _engine(label: str, base: Engine | None, written: dict[str, Any]) -> Engine:
     values = _over(base, written)
+    if "default_fraction" in written and "fraction_rule" not in written:
+        values["fraction_rule"] = "fixed"
     if {"mbu", "mfu"} & written.keys():
         values |= {"step_cls": values["cls"], "step_source": values["source"], "step_as_of": values["as_of"]}
     name, version = split_spec(label)

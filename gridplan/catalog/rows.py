@@ -8,102 +8,50 @@ opened, or that carry another model's values over, have class assumption.
 
 from __future__ import annotations
 
-import csv
-from decimal import Decimal
-from pkgutil import get_data
 from typing import Any
 
-from gridplan.catalog.complete import complete_engine, complete_gpu, complete_instance, complete_model
-from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Gpu, Instance, Model
+from gridplan.catalog.complete import complete_engine, complete_gpu, complete_instance
+from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Gpu, Instance, MemoryTerm
+from gridplan.catalog.table import Row, count, provenance, read_table, scaled
 
-__all__ = ["read_activation_families", "read_dtypes", "read_engines", "read_gpus", "read_instances", "read_models"]
+__all__ = [
+    "read_activation_families",
+    "read_dtypes",
+    "read_engines",
+    "read_gpus",
+    "read_instances",
+    "read_memory_terms",
+]
 
-Row = dict[str, str]
 FLOP_FORMATS = ("fp16", "bf16", "fp8", "int8", "fp4")
-
-
-def _rows(name: str) -> list[Row]:
-    data = get_data("gridplan.catalog", f"data/{name}")  # importlib.resources loads slower than all these files
-    if data is None:
-        raise FileNotFoundError(name)
-    return list(csv.DictReader(data.decode("utf-8").splitlines()))
-
-
-def _scaled(text: str, factor: int = 1) -> float | None:
-    return float(Decimal(text) * factor) if text else None
-
-
-def _count(text: str) -> int | None:
-    return int(text) if text else None
-
-
-def _provenance(row: Row) -> dict[str, Any]:
-    return {"cls": row["class"], "source": row["source"], "as_of": row["as_of"], "notes": row["notes"]}
 
 
 def _memory(row: Row) -> tuple[float | None, str]:
     """Planning memory [bytes] and who says so: what an engine saw, else what the driver reports, else nothing."""
     if row["engine_visible_gib"]:
-        return _scaled(row["engine_visible_gib"], 2**30), "engine_visible"
+        return scaled(row["engine_visible_gib"], 2**30), "engine_visible"
     if row["reported_memory_mib"]:
-        return _scaled(row["reported_memory_mib"], 2**20), "driver_reported"
+        return scaled(row["reported_memory_mib"], 2**20), "driver_reported"
     return None, ""
 
 
 def _gpu(row: Row) -> Gpu:
     memory, memory_source = _memory(row)
-    rates = {name: _scaled(row[f"tflops_{name}"], 10**12) for name in FLOP_FORMATS}
+    rates = {name: scaled(row[f"tflops_{name}"], 10**12) for name in FLOP_FORMATS}
     values: dict[str, Any] = {
         "name": row["name"],
         "vendor": row["vendor"],
         "memory_bytes": memory,
         "memory_source": memory_source,
-        "memory_bandwidth_bytes_per_s": _scaled(row["memory_bandwidth_gb_per_s"], 10**9),
+        "memory_bandwidth_bytes_per_s": scaled(row["memory_bandwidth_gb_per_s"], 10**9),
         "flops": {name: rate for name, rate in rates.items() if rate is not None},
-        "scale_up_bytes_per_s": _scaled(row["scale_up_gb_per_s"], 10**9),
-        "max_scale_up_domain": _count(row["max_scale_up_domain"]),
-        "tdp_w": _scaled(row["tdp_w"]),
+        "scale_up_bytes_per_s": scaled(row["scale_up_gb_per_s"], 10**9),
+        "max_scale_up_domain": count(row["max_scale_up_domain"]),
+        "tdp_w": scaled(row["tdp_w"]),
         "devices_per_card": int(row["devices_per_card"]),
-        "marketed_memory_bytes": _scaled(row["marketed_memory_gb"], 10**9),
+        "marketed_memory_bytes": scaled(row["marketed_memory_gb"], 10**9),
     }
-    return complete_gpu(row["id"], values | _provenance(row))
-
-
-_MODEL_COUNTS = (
-    "num_layers",
-    "hidden_size",
-    "attention_heads",
-    "kv_heads",
-    "head_dim",
-    "kv_lora_rank",
-    "qk_rope_head_dim",
-    "num_sliding_layers",
-    "num_chunked_layers",
-    "sliding_window",
-    "index_head_dim",
-    "num_experts",
-    "experts_per_token",
-    "num_moe_layers",
-    "intermediate_size",
-    "moe_intermediate_size",
-    "vocab_size",
-    "max_position_embeddings",
-)
-
-
-def _model(row: Row) -> Model:
-    values: dict[str, Any] = {name: _count(row[name]) for name in _MODEL_COUNTS}
-    values |= {
-        "hf_id": row["hf_id"],
-        "family": row["family"],
-        "params_total": _scaled(row["params_total"]),
-        "params_active": _scaled(row["params_active"]),
-        "kv_layers": int(row["num_full_attention_layers"]),
-        "num_linear_layers": int(row["num_linear_or_mamba_layers"]),
-        "native_weight_dtype": row["native_weight_dtype"],
-        "tie_word_embeddings": row["tie_word_embeddings"] == "yes",
-    }
-    return complete_model(row["id"], values | _provenance(row))
+    return complete_gpu(row["id"], values | provenance(row))
 
 
 def _instance(row: Row) -> Instance:
@@ -111,10 +59,10 @@ def _instance(row: Row) -> Instance:
     values |= {
         "gpus_per_node": int(row["gpus_per_node"]),
         "scale_up_gpus": int(row["scale_up_gpus"]),
-        "usd_per_node_hour": _scaled(row["usd_per_node_hour"]),
-        "spot_usd": _scaled(row["spot_usd"]),
+        "usd_per_node_hour": scaled(row["usd_per_node_hour"]),
+        "spot_usd": scaled(row["spot_usd"]),
     }
-    return complete_instance(row["id"], values | _provenance(row))
+    return complete_instance(row["id"], values | provenance(row))
 
 
 _ENGINE_COUNTS = (
@@ -122,56 +70,91 @@ _ENGINE_COUNTS = (
     "max_num_seqs_large_gpu",
     "max_num_seqs_else",
     "max_num_batched_tokens_large_gpu",
+    "max_num_batched_tokens_huge_gpu",
     "max_num_batched_tokens_else",
+    "mla_row_align_bytes",
+    "state_blocks",
+    "in_flight_steps",
+    "block_alignment_tokens",
 )
-_ENGINE_NUMBERS = ("default_fraction", "non_torch_gib_tp1", "non_torch_gib_tp2plus", "mbu", "mfu")
-_ENGINE_TEXTS = ("version_to", "batched_tokens_rule", "activation_rule")
+_ENGINE_NUMBERS = (
+    "default_fraction",
+    "sampler_bytes_per_logit",
+    "non_torch_gib_tp1",
+    "non_torch_gib_tp2plus",
+    "cuda_graphs_gib",
+    "sliding_pool_ratio",
+    "mbu",
+    "mfu",
+)
+_ENGINE_TEXTS = (
+    "version_to",
+    "fraction_rule",
+    "batched_tokens_rule",
+    "activation_rule",
+    "sliding_policy",
+    "chunked_policy",
+)
 
 
 def _engine(row: Row) -> Engine:
     values: dict[str, Any] = {name: row[name] for name in ("version_from", "fraction_meaning")}
-    values |= {name: _count(row[name]) for name in _ENGINE_COUNTS}
-    values |= {name: _scaled(row[name]) for name in _ENGINE_NUMBERS}
+    values |= {name: count(row[name]) for name in _ENGINE_COUNTS}
+    values |= {name: scaled(row[name]) for name in _ENGINE_NUMBERS}
     values |= {name: row[name] or None for name in _ENGINE_TEXTS}
     values["cuda_graphs_in_budget"] = {"yes": True, "no": False, "": None}[row["cuda_graphs_in_budget"]]
     values |= {"step_cls": row["step_class"], "step_source": row["step_source"], "step_as_of": row["step_as_of"]}
-    return complete_engine(row["name"], values | _provenance(row))
+    return complete_engine(row["name"], values | provenance(row))
 
 
 def _dtype(row: Row) -> Dtype:
-    texts = {name: row[name] for name in ("role", "name", "compute_column", "requires", "vendor")}
+    texts = {name: row[name] for name in ("role", "name", "sixteen_bit", "compute_column", "requires", "vendor")}
     bits = float(row["bits_per_element"])
-    return Dtype(bits_per_element=bits, fallback=row["fallback"] == "yes", **texts, **_provenance(row))
+    return Dtype(bits_per_element=bits, fallback=row["fallback"] == "yes", **texts, **provenance(row))
 
 
 def read_gpus() -> dict[str, Gpu]:
     """Accelerators by id, in the order of the file."""
-    return {row["id"]: _gpu(row) for row in _rows("gpus.csv")}
-
-
-def read_models() -> dict[str, Model]:
-    """Models by id, in the order of the file."""
-    return {row["id"]: _model(row) for row in _rows("models.csv")}
+    return {row["id"]: _gpu(row) for row in read_table("gpus.csv")}
 
 
 def read_instances() -> dict[str, Instance]:
     """Rentable shapes by id, in the order of the file."""
-    return {row["id"]: _instance(row) for row in _rows("instances.csv")}
+    return {row["id"]: _instance(row) for row in read_table("instances.csv")}
 
 
 def read_engines() -> tuple[Engine, ...]:
     """Engine entries, one a range of versions, in the order of the file."""
-    return tuple(_engine(row) for row in _rows("engines.csv"))
+    return tuple(_engine(row) for row in read_table("engines.csv"))
 
 
 def read_dtypes() -> dict[tuple[str, str], Dtype]:
     """Number formats by (role, name), in the order of the file."""
-    return {(row["role"], row["name"]): _dtype(row) for row in _rows("dtypes.csv")}
+    return {(row["role"], row["name"]): _dtype(row) for row in read_table("dtypes.csv")}
 
 
 def read_activation_families() -> dict[str, ActivationFamily]:
     """Activation peaks by model family, in the order of the file."""
-    rows = _rows("activation_families.csv")
+    rows = read_table("activation_families.csv")
     return {
-        row["family"]: ActivationFamily(row["family"], float(row["activation_gib"]), **_provenance(row)) for row in rows
+        row["family"]: ActivationFamily(row["family"], float(row["activation_gib"]), **provenance(row)) for row in rows
     }
+
+
+def read_memory_terms() -> tuple[MemoryTerm, ...]:
+    """Terms of the memory budget with their spread, in the order of the file."""
+    return tuple(_memory_term(row) for row in read_table("memory_terms.csv"))
+
+
+def _memory_term(row: Row) -> MemoryTerm:
+    texts = {name: row[name] for name in ("engine", "version_from", "term", "condition", "rule", "spread_unit")}
+    return MemoryTerm(
+        version_to=row["version_to"] or None,
+        best_gib=scaled(row["best_gib"]),
+        low=float(row["low"]),
+        high=float(row["high"]),
+        rows=int(row["rows"]),
+        valid_where=row["valid_where"],
+        **texts,
+        **provenance(row),
+    )

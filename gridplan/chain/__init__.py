@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan.chain import capacity, cost, feasibility, fleet, limits, memory, workload
+from gridplan.chain import capacity, cost, feasibility, fleet, kv, limits, memory, workload
 from gridplan.chain import step as steps
 from gridplan.chain.codes import LIMITS, NULL
 from gridplan.chain.graph import Array, Step, evaluate, needed, propagate, step
 from gridplan.chain.kernels import kernels
 
-__all__ = ["LIMITS", "NULL", "STEPS", "Array", "Step", "evaluate", "needed", "propagate"]
+__all__ = ["LIMITS", "NULL", "STEPS", "Array", "Step", "evaluate", "needed", "propagate", "steps_for"]
 
 
 def _status_code(infeasible_reason_code: Array, lambda_instance: Array) -> Array:
@@ -32,22 +32,84 @@ STEPS: tuple[Step, ...] = (
     step("prompt_tokens_max", kernels.prompt_tokens_max),
     step("resident_tokens", workload.resident_tokens),
     step("step_context_tokens", workload.step_context_tokens),
+    step("resident_tokens_final", kernels.resident_tokens_final),
+    step("resident_tokens_mean", kernels.resident_tokens_mean),
+    step("resident_tokens_residence", kernels.resident_tokens_residence_weighted),
     # memory
     step("gpus_per_replica", fleet.gpus_per_replica),
-    step("weights_bytes_per_gpu", kernels.weights_bytes_per_gpu),
+    step("weights_rank_ratio", memory.weights_rank_ratio),
+    step("weights_bytes_per_gpu", kernels.weights_bytes_per_gpu, weights_rank_ratio="weights_rank_ratio"),
     step("usable_memory_bytes_per_gpu", kernels.usable_memory_bytes),
-    step("kv_bytes_per_token", memory.kv_bytes_per_token),
-    step("kv_bytes_per_token_per_gpu", memory.kv_bytes_per_token_per_gpu),
+    *(
+        step(f"{name}_bytes_per_gpu", memory.term_of_budget, value=f"{name}_bytes")
+        for name in (
+            *("non_torch", "activation", "cuda_graphs", "lora", "draft_weights", "multimodal", "reserve"),
+            "workspace",
+        )
+    ),
+    step("longest_tokens", memory.longest_tokens),
+    step(
+        "kv_bytes_per_token",
+        kv.bytes_per_token,
+        rows="kv_rows_model",
+        uniform="kv_uniform_model",
+        tokens="longest_tokens",
+    ),
+    step(
+        "kv_bytes_per_token_per_gpu",
+        kv.bytes_per_token,
+        rows="kv_rows_rank",
+        uniform="kv_uniform",
+        tokens="longest_tokens",
+    ),
+    step(
+        "kv_read_bytes_per_token",
+        kv.read_bytes_per_token,
+        rows="kv_rows_read_model",
+        per_token="kv_bytes_per_token",
+        uniform="kv_uniform_model",
+    ),
+    step(
+        "kv_read_bytes_per_token_per_gpu",
+        kv.read_bytes_per_token,
+        rows="kv_rows_read",
+        per_token="kv_bytes_per_token_per_gpu",
+        uniform="kv_uniform",
+    ),
     step("kv_pool_bytes_raw", memory.kv_pool_bytes_raw),
     step("kv_pool_bytes_per_gpu", memory.kv_pool_bytes_per_gpu),
     step("memory_shortfall_bytes_per_gpu", kernels.memory_shortfall_bytes_per_gpu),
     step("memory_magnitude_bytes", memory.memory_magnitude_bytes),
-    step("kv_pool_tokens", memory.kv_pool_tokens),
-    step("kv_bytes_per_sequence", memory.kv_bytes_per_sequence),
-    step("kv_bytes_per_sequence_per_gpu", memory.kv_bytes_per_sequence_per_gpu),
-    step("longest_tokens", memory.longest_tokens),
-    step("concurrency_memory", memory.concurrency_memory),
-    step("concurrency_memory_worst", kernels.concurrency_memory_worst, data_parallel="data_parallel"),
+    step("kv_pool_usable_bytes", kv.kv_pool_usable_bytes),
+    step("kv_charge_longest_bytes", kv.charge_longest_bytes),
+    step("concurrency_at_limit", kv.concurrency_at_limit),
+    step("kv_pool_tokens", kv.kv_pool_tokens),
+    step(
+        "kv_model_charge_final kv_model_charge_mean kv_model_charge_residence kv_model_charge_max",
+        kv.charges,
+        rows="kv_rows_model",
+        held_rows="kv_rows_held_model",
+    ),
+    step("kv_bytes_per_sequence", kv.kv_bytes_per_sequence),
+    step(
+        "kv_charge_final kv_charge_mean kv_charge_residence kv_charge_max",
+        kv.charges,
+        rows="kv_rows_rank",
+        held_rows="kv_rows_held",
+    ),
+    step("kv_bytes_per_sequence_per_gpu", kv.kv_bytes_per_sequence_per_gpu),
+    step("concurrency_memory", kv.concurrency_memory, charge="kv_bytes_per_sequence_per_gpu"),
+    *(
+        step(
+            f"concurrency_memory_{name}",
+            kv.concurrency_memory,
+            charge=f"kv_charge_{charge}",
+            resident_tokens=f"resident_tokens_{charge}",
+            kv_bytes_per_sequence_given="nothing",
+        )
+        for name, charge in (("expected", "final"), ("mean", "mean"), ("residence", "residence"))
+    ),
+    step("concurrency_memory_worst", kv.concurrency_memory_worst),
     # times of a step
     step("machine_intensity_used", steps.machine_intensity),
     step("flop_params_count", steps.flop_params_count),
@@ -72,7 +134,7 @@ STEPS: tuple[Step, ...] = (
     ),
     step("request_work_s", steps.request_work_s),
     # capacity of one replica
-    step("max_num_seqs_replica", capacity.max_num_seqs_replica),
+    step("concurrency_scheduler", capacity.concurrency_scheduler),
     step("concurrency_compute_raw", steps.concurrency_compute),
     step("concurrency_slo_raw concurrency_slo_which", capacity.concurrency_slo),
     step("concurrency_slo_given_rate", capacity.concurrency_slo_given_rate),
@@ -116,6 +178,7 @@ STEPS: tuple[Step, ...] = (
         kernels.decode_bytes,
         decode_batch="decode_batch_quoted",
         decode_context_tokens="decode_context_quoted",
+        kv_bytes_per_token="kv_read_bytes_per_token",
     ),
     # fleet
     step("lambda_safe", kernels.lambda_safe),
@@ -167,3 +230,20 @@ STEPS: tuple[Step, ...] = (
     step("usd_per_mtok_prefill_full", cost.usd_per_mtok_full, seconds_per_token="prefill_compute_per_token_s"),
     step("usd_per_mtok_decode_full", cost.usd_per_mtok_decode_full),
 )
+
+_UNIFORM: dict[str, Step] = {
+    item.outputs[0]: item
+    for item in (
+        step("kv_bytes_per_token", kv.as_it_is, per_token="kv_any_token_model_bytes"),
+        step("kv_bytes_per_token_per_gpu", kv.as_it_is, per_token="kv_any_token_bytes"),
+        step("kv_read_bytes_per_token", kv.as_it_is, per_token="kv_bytes_per_token"),
+        step("kv_read_bytes_per_token_per_gpu", kv.as_it_is, per_token="kv_bytes_per_token_per_gpu"),
+        step("kv_pool_tokens", kv.kv_pool_tokens_in_blocks),
+    )
+}
+"""The same where every token costs the same: these depend on no length then, so they carry no such dimension."""
+
+
+def steps_for(uniform: bool) -> tuple[Step, ...]:
+    """The plan for a cube in which every model charges every token alike (`uniform`), or in which some do not."""
+    return tuple(_UNIFORM.get(item.outputs[0], item) for item in STEPS) if uniform else STEPS

@@ -17,13 +17,13 @@ from gridplan.rounding import floor_exact
 __all__ = [
     "anchor_ratio",
     "concurrency_candidates",
+    "concurrency_scheduler",
     "concurrency_slo",
     "concurrency_slo_given_rate",
     "e2e_latency_used_s",
     "lambda_analytical",
     "lambda_instance",
     "latency_given_s",
-    "max_num_seqs_replica",
 ]
 
 _MODELS = choices("capacity_model")
@@ -35,7 +35,7 @@ def _unlimited(limit: Array) -> Array:
     return np.where(np.isnan(limit), np.inf, limit)
 
 
-def max_num_seqs_replica(max_num_seqs: Array, data_parallel: Array) -> Array:
+def concurrency_scheduler(max_num_seqs: Array, data_parallel: Array) -> Array:
     """Scheduler cap of a replica [sequences]: every attention rank has its own scheduler."""
     return max_num_seqs * data_parallel
 
@@ -77,13 +77,13 @@ def concurrency_slo_given_rate(concurrency_slo_raw: Array, decode_tokens_per_s: 
 
 
 def concurrency_candidates(
-    concurrency_memory: Array, concurrency_compute_raw: Array, concurrency_slo_raw: Array, max_num_seqs_replica: Array
+    concurrency_memory: Array, concurrency_compute_raw: Array, concurrency_slo_raw: Array, concurrency_scheduler: Array
 ) -> tuple[Array, Array, Array]:
     """`concurrency` (the lowest ceiling, whole), and the published compute and SLO ceilings (null if none)."""
     slo = floor_exact(concurrency_slo_raw)
     lowest = np.minimum(
         np.minimum(_unlimited(concurrency_memory), _unlimited(_whole_knee(concurrency_compute_raw))),
-        np.minimum(_unlimited(slo), _unlimited(max_num_seqs_replica)),
+        np.minimum(_unlimited(slo), _unlimited(concurrency_scheduler)),
     )
     compute = np.where(np.isinf(concurrency_compute_raw), np.nan, concurrency_compute_raw)
     return np.where(np.isinf(lowest), np.nan, lowest), compute, slo
@@ -92,7 +92,7 @@ def concurrency_candidates(
 def lambda_analytical(
     concurrency_memory: Array,
     concurrency_compute_raw: Array,
-    max_num_seqs_replica: Array,
+    concurrency_scheduler: Array,
     concurrency_slo_given_rate: Array,
     tpot_share: Array,
     request_work_s: Array,
@@ -112,7 +112,7 @@ def lambda_analytical(
     for cap in (
         concurrency_memory,
         _whole_knee(concurrency_compute_raw),
-        max_num_seqs_replica,
+        concurrency_scheduler,
         floor_exact(concurrency_slo_given_rate),
     ):
         finite = np.where(np.isinf(cap), np.nan, cap)

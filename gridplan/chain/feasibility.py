@@ -21,6 +21,10 @@ _LITTLE, _MEASURED = _MODELS.index("littles_law"), _MODELS.index("measured")
 def infeasible_reason_code(
     dtype_supported: Array,
     tensor_parallel_legal: Array,
+    pipeline_parallel_legal: Array,
+    data_parallel_legal: Array,
+    expert_parallel_legal: Array,
+    context_parallel_legal: Array,
     longest_tokens: Array,
     context_tokens_max: Array,
     max_position_embeddings: Array,
@@ -62,6 +66,10 @@ def infeasible_reason_code(
     reasons = {
         "dtype_unsupported_by_gpu": dtype_supported == 0,
         "tensor_parallel_illegal": tensor_parallel_legal == 0,
+        "pipeline_parallel_illegal": pipeline_parallel_legal == 0,
+        "data_parallel_illegal": data_parallel_legal == 0,
+        "expert_parallel_illegal": expert_parallel_legal == 0,
+        "context_parallel_illegal": context_parallel_legal == 0,
         "context_exceeds_model": (context_tokens_max > max_position_embeddings)
         | (context_tokens_max > max_model_len)
         | (max_model_len > max_position_embeddings),

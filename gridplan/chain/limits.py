@@ -23,7 +23,7 @@ def limit_rates(
     capacity_model_code: Array,
     concurrency_memory: Array,
     concurrency_compute_raw: Array,
-    max_num_seqs_replica: Array,
+    concurrency_scheduler: Array,
     concurrency_slo_raw: Array,
     concurrency_slo_given_rate: Array,
     concurrency_slo_which: Array,
@@ -59,7 +59,7 @@ def limit_rates(
     e2e = np.fmin(np.where(stated, np.nan, e2e_alone), np.where(is_e2e, batch, np.nan))
     measured = np.where(capacity_source_code == code("capacity_source", "analytical"), np.nan, lambda_instance)
     analytical = ~np.isnan(measured)
-    rates = [at(concurrency_memory), at(concurrency_compute_raw), at(max_num_seqs_replica), tpot, e2e]
+    rates = [at(concurrency_memory), at(concurrency_compute_raw), at(concurrency_scheduler), tpot, e2e]
     rows = [np.where(analytical, np.nan, rate) for rate in rates]
     return np.stack(np.broadcast_arrays(*rows, measured))
 

@@ -11,17 +11,13 @@ from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 
 __all__ = [
-    "concurrency_memory",
     "first_given",
-    "kv_bytes_per_sequence",
-    "kv_bytes_per_sequence_per_gpu",
-    "kv_bytes_per_token",
-    "kv_bytes_per_token_per_gpu",
     "kv_pool_bytes_per_gpu",
     "kv_pool_bytes_raw",
-    "kv_pool_tokens",
     "longest_tokens",
     "memory_magnitude_bytes",
+    "term_of_budget",
+    "weights_rank_ratio",
 ]
 
 
@@ -34,53 +30,43 @@ def first_given(preferred: Array, fallback: Array) -> Array:
     return np.where(absent, fallback, preferred)
 
 
-def kv_bytes_per_token(
-    kv_bytes_per_token_given: Array,
-    kv_is_mla: Array,
-    kv_layers: Array,
+def weights_rank_ratio(
+    num_layers: Array,
+    num_moe_layers: Array,
+    num_experts: Array,
     kv_heads: Array,
-    head_dim: Array,
-    kv_lora_rank: Array,
-    qk_rope_head_dim: Array,
-    kv_bits: Array,
-) -> Array:
-    """KV bytes of one token over the whole model [bytes]."""
-    plain = kernels.kv_bytes_per_token_attention(kv_layers, kv_heads, head_dim, kv_bits / 8)
-    latent = kernels.kv_bytes_per_token_mla(kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8)
-    return first_given(kv_bytes_per_token_given, np.where(kv_is_mla == 1, latent, plain))
-
-
-def kv_bytes_per_token_per_gpu(
-    kv_bytes_per_token: Array,
-    kv_is_mla: Array,
-    kv_layers: Array,
-    kv_heads: Array,
-    head_dim: Array,
-    kv_lora_rank: Array,
-    qk_rope_head_dim: Array,
-    kv_bits: Array,
+    weights_share_experts: Array,
+    weights_share_embedding: Array,
+    weights_share_lm_head: Array,
+    weights_share_replicated: Array,
+    weights_share_kv_projection: Array,
+    expert_padding: Array,
     tensor_parallel: Array,
     pipeline_parallel: Array,
+    moe_data_parallel: Array,
+    moe_expert_parallel: Array,
 ) -> Array:
-    """KV bytes of one token on one rank [bytes].
+    """Weights on the fullest rank over an even split [1]; 1 without a model."""
+    dense = kernels.dense_rank_ratio(num_layers, pipeline_parallel)
+    moe = kernels.moe_stage_ratio(num_layers, num_moe_layers, pipeline_parallel)
+    ratio: Array = kernels.weights_rank_ratio(
+        dense,
+        weights_share_experts,
+        kernels.experts_rank_ratio(num_experts, moe_expert_parallel, moe_data_parallel, moe, expert_padding),
+        weights_share_embedding + weights_share_lm_head,
+        kernels.vocabulary_rank_ratio(weights_share_embedding, weights_share_lm_head, pipeline_parallel),
+        weights_share_replicated,
+        # Routers lie in the layers with experts, down projections in all: the fuller of the two stages bounds both.
+        kernels.replicated_rank_ratio(tensor_parallel, np.maximum(dense, moe)),
+        weights_share_kv_projection,
+        kernels.kv_projection_rank_ratio(kv_heads, tensor_parallel, dense),
+    )
+    return ratio
 
-    A given figure per token is sharded as the model's own heads are; without a known model it is split evenly.
-    """
-    plain = kernels.kv_bytes_per_token_per_gpu_attention(
-        kv_layers, kv_heads, head_dim, kv_bits / 8, tensor_parallel, pipeline_parallel
-    )
-    latent = kernels.kv_bytes_per_token_per_gpu_mla(
-        kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8, pipeline_parallel
-    )
-    whole = np.where(
-        kv_is_mla == 1,
-        kernels.kv_bytes_per_token_mla(kv_layers, kv_lora_rank, qk_rope_head_dim, kv_bits / 8),
-        kernels.kv_bytes_per_token_attention(kv_layers, kv_heads, head_dim, kv_bits / 8),
-    )
-    rank = np.where(kv_is_mla == 1, latent, plain)
-    # A figure that was not overridden keeps the rank's exact bytes: no detour over a ratio.
-    scaled = np.where(whole == kv_bytes_per_token, rank, rank * (kv_bytes_per_token / whole))
-    return first_given(scaled, kv_bytes_per_token / (tensor_parallel * pipeline_parallel))
+
+def term_of_budget(value: Array) -> Array:
+    """A named term of the memory budget of one GPU [bytes], as the engine's rule or the contract gives it."""
+    return value
 
 
 def kv_pool_bytes_raw(
@@ -112,59 +98,6 @@ def kv_pool_bytes_raw(
 def kv_pool_bytes_per_gpu(kv_pool_bytes_raw: Array) -> Array:
     """KV pool of one GPU [bytes], 0 where weights and workspace do not fit."""
     return np.maximum(kv_pool_bytes_raw, 0.0)
-
-
-def kv_pool_tokens(
-    kv_pool_tokens_given: Array,
-    kv_pool_bytes_per_gpu: Array,
-    kv_bytes_per_token_per_gpu: Array,
-    kv_block_tokens: Array,
-    memory_magnitude_bytes: Array,
-    data_parallel: Array,
-) -> Array:
-    """Tokens that the KV pool of a replica holds [tokens], in whole blocks."""
-    computed = kernels.kv_pool_tokens(
-        kv_pool_bytes_per_gpu, kv_bytes_per_token_per_gpu, kv_block_tokens, memory_magnitude_bytes, data_parallel
-    )
-    return first_given(kv_pool_tokens_given, computed)
-
-
-def kv_bytes_per_sequence(
-    kv_bytes_per_sequence_given: Array, resident_tokens: Array, kv_bytes_per_token: Array
-) -> Array:
-    """KV bytes of one sequence over the whole model [bytes]."""
-    return first_given(kv_bytes_per_sequence_given, kernels.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token))
-
-
-def kv_bytes_per_sequence_per_gpu(
-    kv_bytes_per_sequence_given: Array,
-    resident_tokens: Array,
-    kv_bytes_per_token_per_gpu: Array,
-    tensor_parallel: Array,
-    pipeline_parallel: Array,
-) -> Array:
-    """KV bytes of one sequence on one rank [bytes]; a given figure is split evenly over the ranks."""
-    computed = kernels.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token_per_gpu)
-    return first_given(kv_bytes_per_sequence_given / (tensor_parallel * pipeline_parallel), computed)
-
-
-def concurrency_memory(
-    kv_pool_bytes_per_gpu: Array,
-    kv_bytes_per_sequence_per_gpu: Array,
-    kv_efficiency: Array,
-    memory_magnitude_bytes: Array,
-    data_parallel: Array,
-    kv_pool_tokens_given: Array,
-    resident_tokens: Array,
-    kv_bytes_per_sequence_given: Array,
-) -> Array:
-    """Sequences that the KV pool of a replica holds at the resident context [sequences]."""
-    by_bytes = kernels.concurrency_memory(
-        kv_pool_bytes_per_gpu, kv_bytes_per_sequence_per_gpu, kv_efficiency, memory_magnitude_bytes, data_parallel
-    )
-    by_tokens = kernels.concurrency_memory_tokens(kv_pool_tokens_given, resident_tokens, kv_efficiency, data_parallel)
-    # Bytes given for a sequence count against the bytes of the pool, also where the pool was measured in tokens.
-    return np.where(np.isnan(kv_bytes_per_sequence_given), first_given(by_tokens, by_bytes), by_bytes)
 
 
 def longest_tokens(max_model_len: Array, context_tokens_max: Array) -> Array:

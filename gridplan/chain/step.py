@@ -51,7 +51,7 @@ def step_weights_read_s(
 
 def kv_read_per_context_token_s(
     step_per_context_token_s: Array,
-    kv_bytes_per_token_per_gpu: Array,
+    kv_read_bytes_per_token_per_gpu: Array,
     pipeline_parallel: Array,
     memory_bandwidth_bytes_per_s: Array,
     mbu: Array,
@@ -59,7 +59,7 @@ def kv_read_per_context_token_s(
 ) -> Array:
     """KV read of one resident token in a decode step [s]."""
     computed = kernels.step_per_context_token_s(
-        kv_bytes_per_token_per_gpu, pipeline_parallel, memory_bandwidth_bytes_per_s, mbu, data_parallel
+        kv_read_bytes_per_token_per_gpu, pipeline_parallel, memory_bandwidth_bytes_per_s, mbu, data_parallel
     )
     return first_given(step_per_context_token_s, computed)
 
@@ -96,12 +96,12 @@ def concurrency_compute(
     flop_params_count: Array,
     weights_read_bytes: Array,
     step_context_tokens: Array,
-    kv_bytes_per_token: Array,
+    kv_read_bytes_per_token: Array,
 ) -> Array:
     """Batch beyond which a decode step is bound by FLOPs [sequences]; inf where it never is, NaN where unknown."""
     weights_only = kernels.compute_ceiling(machine_intensity_used, weight_bits / 8)
     with_kv = kernels.concurrency_compute_with_kv(
-        flop_params_count, weights_read_bytes, machine_intensity_used, step_context_tokens, kv_bytes_per_token
+        flop_params_count, weights_read_bytes, machine_intensity_used, step_context_tokens, kv_read_bytes_per_token
     )
     is_weights_only = compute_ceiling_code == code("compute_ceiling_model", "weights_only")
     return np.asarray(np.where(is_weights_only, weights_only, with_kv))

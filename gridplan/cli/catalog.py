@@ -37,9 +37,14 @@ def _gpu_cells(gpu: Gpu) -> Cells:
 
 def _model_cells(model: Model) -> Cells:
     total, active = (None if count is None else count / 1e9 for count in (model.params_total, model.params_active))
-    plannable = "yes" if model.unsupported_reason is None else "no"
     shape = (model.num_layers, model.attention, model.attention_heads, model.kv_heads, model.max_position_embeddings)
-    return (model.id, total, active, *shape, model.native_weight_dtype, plannable, model.as_of, model.cls)
+    return (model.id, total, active, *shape, model.native_weight_dtype, model.as_of, model.cls, _groups(model))
+
+
+def _groups(model: Model) -> str:
+    from gridplan.catalog import groups_text
+
+    return groups_text(model.layer_groups)
 
 
 def _instance_cells(instance: Instance) -> Cells:
@@ -68,7 +73,7 @@ COLUMNS: Mapping[str, tuple[Callable[[Any], Cells], str]] = {
     ),
     "models": (
         _model_cells,
-        "id|params 1e9|active 1e9|layers|attention|heads|KV heads|context|weights|plannable|as of|class",
+        "id|params 1e9|active 1e9|layers|attention|heads|KV heads|context|weights|as of|class|layer groups",
     ),
     "instances": (_instance_cells, "id|gpu|GPUs|scale-up|USD/h|USD/GPU-h|price|region|as of|class"),
     "engines": (_engine_cells, "id|versions|fraction|default|block|activations|MBU|MFU|as of|class"),
@@ -110,12 +115,12 @@ def _entry(catalog: Catalog, kind: str, name: str) -> Entry:
 
 
 def _details(kind: str, entry: Entry) -> dict[str, object]:
-    """All fields; a model also says whether it can be planned."""
+    """All fields; a model also says whether its layer groups are known, without which it cannot be planned."""
     from gridplan.catalog import as_dict
 
     values = as_dict(entry)
     if kind == "models":
-        values["supported"] = values["unsupported_reason"] is None
+        values["supported"] = bool(values["layer_groups"])
     return values
 
 
@@ -171,13 +176,17 @@ def _print_table(head: Sequence[str], rows: Sequence[Cells]) -> None:
     console.print(table)
 
 
-def _show_entry(kind: str, values: Mapping[str, object]) -> None:
+def _show_entry(kind: str, entry: Entry) -> None:
+    from gridplan.catalog import Model
+
+    values = _details(kind, entry)
+    if isinstance(entry, Model):
+        values["layer_groups"] = _groups(entry)
     width = max(map(len, values))
     for name, value in values.items():
         click.echo(f"{name.ljust(width)}  {_text(value, digits=15)}")
     if kind == "models":
-        reason = values["unsupported_reason"]
-        click.echo("can be planned" if reason is None else f"cannot be planned: {reason}")
+        click.echo("can be planned" if values["supported"] else "cannot be planned: its layer groups are not known")
 
 
 @click.command("catalog", context_settings={"help_option_names": ["-h", "--help"]})
@@ -201,7 +210,7 @@ def command(kind: str, name: str | None, as_json: bool) -> None:
         details = [_details(kind, entry) for entry in entries]
         click.echo(json.dumps(details if name is None else details[0], indent=2, ensure_ascii=False, allow_nan=False))
     elif name is not None:
-        _show_entry(kind, _details(kind, entries[0]))
+        _show_entry(kind, entries[0])
     else:
         to_cells, titles = COLUMNS[kind]
         head = titles.split("|")

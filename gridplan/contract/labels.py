@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["LabelBook", "unprintable"]
 
 _FEW = 12
-_KINDS = {"gpu": "gpus", "model": "models", "instance": "instances"}
+_KINDS = {"gpu": "gpus", "model": "models", "draft_model": "models", "instance": "instances"}
 _DTYPE_ROLES = {"weight_dtype": "weight", "kv_dtype": "kv"}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike, fspath
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 from gridplan.contract.axes import read_axes
 from gridplan.contract.context import Context
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from gridplan.catalog import Catalog
 
 __all__ = ["load_grid", "loads_grid"]
+
+INDEX = "safetensors_index"
+"""Key of a catalog entry for a model: the index of its checkpoint, a file beside the contract."""
 
 
 def load_grid(path: str | PathLike[str]) -> Grid:
@@ -112,6 +115,8 @@ def _catalog(
     shipped = load_catalog()
     own = {section: entries for section in ("gpus", "models", "instances", "engines")
            if (entries := getattr(contract.catalog, section))}  # fmt: skip
+    if "models" in own:
+        own["models"] = {name: _with_index(name, entry, problems) for name, entry in own["models"].items()}
     if not own:
         return shipped, own
     try:
@@ -121,6 +126,28 @@ def _catalog(
         for problem in error.problems:
             _place(problem, paths, problems)
         return shipped, own
+
+
+def _with_index(name: str, entry: Any, problems: Problems) -> Any:
+    """An entry whose `safetensors_index` is read: a path beside the contract becomes the bytes of the checkpoint."""
+    from gridplan.catalog.safetensors import index_bytes
+
+    if not isinstance(entry, Mapping) or INDEX not in entry:
+        return entry
+    path: KeyPath = ("catalog", "models", name, INDEX)
+    index = entry[INDEX]
+    rest = {"checkpoint_bytes": None, **{key: value for key, value in entry.items() if key != INDEX}}
+    if "checkpoint_bytes" in entry:
+        problems.add(path, f"checkpoint_bytes and {INDEX} are two counts of the same bytes: give one", at_key=True)
+    elif not isinstance(index, str):
+        problems.add(path, f"a path to a model.safetensors.index.json is due, not {index!r}")
+    else:
+        try:
+            rest["checkpoint_bytes"] = index_bytes(Path(problems.document.file).parent / index)
+            rest.setdefault("source", f"{index}, metadata.total_size")
+        except ValueError as error:
+            problems.add(path, str(error))
+    return rest
 
 
 def _place(problem: Problem, paths: Mapping[str, KeyPath], problems: Problems) -> None:

@@ -128,7 +128,7 @@ def _plain(row: Quantity) -> list[dict[str, Any]]:
         labels = _labels(row)
         known: list[dict[str, Any]] = [{"enum": labels}] if labels else []
         # A contract may add ids of its own, and an engine may carry a version.
-        is_open = row.name in ("gpu", "model", "instance", "engine") or not labels
+        is_open = row.name in ("gpu", "model", "draft_model", "instance", "engine") or not labels
         return [*known, *([{"type": "string"}] if is_open else [])]
     kind = "integer" if row.dtype == "int64" else "number"
     return [{"type": kind, **_range(row.name)}, {"type": "string", "pattern": _WITH_UNIT}]
@@ -139,7 +139,7 @@ def _labels(row: Quantity) -> list[str]:
 
     catalog = load_catalog()
     formats = {"weight_dtype": "weight", "kv_dtype": "kv"}
-    ids = {"gpu": catalog.gpus, "model": catalog.models, "instance": catalog.instances}
+    ids = {"gpu": catalog.gpus, "model": catalog.models, "draft_model": catalog.models, "instance": catalog.instances}
     if row.name in ids:
         return list(ids[row.name])
     if row.name in formats:

@@ -187,7 +187,7 @@ def _anchor_grid(grid: Grid, fixed: Mapping[str, float | str]) -> Grid:
 
 
 def _analytical(anchor: Inputs) -> Field:
-    steps = chain.needed(chain.STEPS, ["lambda_analytical"])
+    steps = chain.needed(anchor.steps, ["lambda_analytical"])
     values = chain.evaluate(steps, {name: item.data for name, item in anchor.values.items()})
     return Field(values["lambda_analytical"], chain.propagate(steps, anchor.dims)["lambda_analytical"])
 

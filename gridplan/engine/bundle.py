@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gridplan import chain
 from gridplan.catalog import Catalog
+from gridplan.chain import Step
 from gridplan.contract.grid import Grid
 from gridplan.engine.field import Field, Space
 from gridplan.engine.resolve import OriginOf
@@ -29,6 +31,12 @@ class Inputs:
     stated: Mapping[str, Field]
     origins: Mapping[str, OriginOf]
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The plan of the cube; shorter where every token of every model costs the same."""
+        names = ("kv_uniform", "kv_uniform_model")
+        return chain.steps_for(all(bool((self.values[name].data == 1).all()) for name in names))
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

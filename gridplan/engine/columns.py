@@ -90,7 +90,7 @@ def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
         raise ContractError([Problem(f"{name} is not a measure{suggestion(name, measures())}") for name in unknown])
     wanted = tuple(name for name in measures() if name in wanted)
     computed = {name: CHAIN_NAMES.get(name, name) for name in wanted if name not in _PASSED}
-    steps = chain.needed(chain.STEPS, computed.values())
+    steps = chain.needed(inputs.steps, computed.values())
     dims = chain.propagate(steps, inputs.dims)
     constants = {**_coordinates(inputs), **{name: inputs.labels[name] for name in wanted if name in _PASSED}}
     coords, encoded = [], {}

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gridplan import formulas
 from gridplan.catalog import Engine
+from gridplan.catalog.entries import HUGE_GPU_BYTES
 from gridplan.chain.memory import first_given
+from gridplan.engine.budget import budget_values
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
 from gridplan.engine.resolve import Origin, OriginOf
-from gridplan.engine.workspace import workspace_terms
 
 __all__ = ["engine_values"]
 
@@ -22,10 +24,9 @@ _LARGE_BYTES = 70 * 2**30
 def engine_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
     """Memory fraction and its meaning, block size, scheduler limits, achieved shares, and workspace."""
     engine = labels.catalog.engine
+    of_engine = labels.of("engine", labels.engine, engine)
     values = {
-        "gpu_memory_utilization": labels.attribute(
-            "engine", labels.engine, engine, "gpu_memory_utilization", "default_fraction"
-        )
+        "gpu_memory_utilization": labels.resolver.resolve("gpu_memory_utilization", _fraction(labels, known), of_engine)
     }
     blocks = labels.attribute("engine", labels.engine, engine, "kv_block_tokens", "block_tokens")
     values["kv_block_tokens"] = combine(lambda tokens: np.asarray(np.where(np.isnan(tokens), 1.0, tokens)), blocks)
@@ -36,8 +37,29 @@ def engine_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
         lambda e: float(e is not None and engine(e).fraction_meaning == "of_free"), labels.engine
     )
     values.update(_scheduler(labels, known))
-    values["workspace_bytes"] = _workspace(labels, known, values)
+    values.update(budget_values(labels, known, values))
     return values
+
+
+def _fraction(labels: Labels, known: Mapping[str, Field]) -> Field:
+    """Default share of memory of each cell's engine: its constant, or what its rule makes of GPU and parallelism."""
+
+    def fraction(
+        name: str | None, memory_bytes: float, tensor_parallel: float, pipeline_parallel: float
+    ) -> float | None:
+        if name is None:
+            return None
+        entry: Engine = labels.catalog.engine(name)
+        if entry.fraction_rule == "static_tp":
+            return float(formulas.static_fraction_tp(tensor_parallel))
+        if entry.fraction_rule == "fixed" or np.isnan(memory_bytes):
+            return entry.default_fraction
+        if entry.fraction_rule == "static_buckets":
+            return float(formulas.static_fraction_buckets(memory_bytes, tensor_parallel * pipeline_parallel))
+        return float(formulas.static_fraction_parts(memory_bytes, tensor_parallel, pipeline_parallel))
+
+    parallel = (known["tensor_parallel"], known["pipeline_parallel"])
+    return lookup(fraction, labels.engine, known["gpu_memory_bytes"], *parallel)
 
 
 def _step_origin(labels: Labels) -> OriginOf:
@@ -64,38 +86,21 @@ def _scheduler(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
         labels.gpu,
         known["gpu_memory_bytes"],
     )
+    huge = lookup(
+        lambda g, size: float(labels.catalog.gpu(g).is_huge_for_engine if g else size >= HUGE_GPU_BYTES),
+        labels.gpu,
+        known["gpu_memory_bytes"],
+    )
     seqs = lookup(lambda e, big: None if e is None else engine(e).max_num_seqs(bool(big)), labels.engine, large)
 
-    def budget(name: str | None, big: float, most: float) -> int | None:
+    def budget(name: str | None, big: float, largest: float, most: float) -> int | None:
         if name is None or (np.isnan(most) and engine(name).batched_tokens_rule != "fixed"):
             return None
-        return engine(name).max_num_batched_tokens(bool(big), most)
+        return engine(name).max_num_batched_tokens(bool(big), most, bool(largest))
 
-    tokens = lookup(budget, labels.engine, large, length)
+    tokens = lookup(budget, labels.engine, large, huge, length)
     return {
         "max_model_len": stated,
         "max_num_seqs": resolver.resolve("max_num_seqs", seqs, of_engine),
         "max_num_batched_tokens": resolver.resolve("max_num_batched_tokens", tokens, of_engine),
     }
-
-
-def _workspace(labels: Labels, known: Mapping[str, Field], own: Mapping[str, Field]) -> Field:
-    """Memory of one GPU beside weights and KV cache: the engine's named terms summed, where the contract gives none."""
-    catalog = labels.catalog
-
-    def terms(name: str | None, model: str | None, tp: float, seqs: float, tokens: float) -> float | None:
-        if name is None or model is None:
-            return None
-        entry: Engine = catalog.engine(name)
-        named = workspace_terms(catalog, entry, catalog.model(model), tp, seqs, tokens)
-        return None if named is None else sum(named.values())
-
-    total = lookup(
-        terms,
-        labels.engine,
-        labels.model,
-        known["tensor_parallel"],
-        own["max_num_seqs"],
-        own["max_num_batched_tokens"],
-    )
-    return labels.resolver.resolve("workspace_bytes", total, labels.of("engine", labels.engine, catalog.engine))

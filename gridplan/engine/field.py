@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Field", "Space", "combine", "lookup"]
+__all__ = ["Field", "Space", "combine", "lookup", "varying"]
 
 Label = str | float
 
@@ -102,3 +102,16 @@ def lookup(function: Callable[..., Any], *fields: Field, dtype: Any = np.float64
             known[key] = missing if value is None else value
         flat[cell] = known[key]
     return Field(flat.reshape(arrays[0].shape), frozenset[str]().union(*(item.dims for item in fields)))
+
+
+def varying(space: Space, item: Field) -> Field:
+    """The same numbers without the dimensions along which they do not differ."""
+    data, dims = item.data, set(item.dims)
+    for axis, name in enumerate(space.names):
+        if name not in dims:
+            continue
+        first = data.take([0], axis=axis)
+        if np.array_equal(data, np.broadcast_to(first, data.shape), equal_nan=True):
+            data = first
+            dims.discard(name)
+    return Field(data, frozenset(dims))

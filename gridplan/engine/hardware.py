@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
 
-from gridplan.catalog import compute_flops, dtype_problem, tensor_parallel_problem
+from gridplan.catalog import (
+    compute_flops,
+    context_parallel_problem,
+    data_parallel_problem,
+    dtype_problem,
+    expert_parallel_problem,
+    pipeline_parallel_problem,
+    tensor_parallel_problem,
+)
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
-from gridplan.engine.resolve import Origin
+from gridplan.engine.weights import weight_values
 
 __all__ = ["gpu_values", "legality", "model_values", "parallelism"]
 
+_DEGREES = (
+    "tensor_parallel",
+    "pipeline_parallel",
+    "data_parallel",
+    "expert_parallel",
+    "decode_context_parallel",
+)
 _GEOMETRY = ("kv_layers", "kv_heads", "head_dim", "kv_lora_rank", "qk_rope_head_dim", "max_position_embeddings")
 
 
 def parallelism(labels: Labels) -> dict[str, Field]:
-    """Tensor, pipeline and data parallelism, 1 where not given."""
+    """Tensor, pipeline, data, expert and decode context parallelism, 1 where not given."""
     one = labels.space.constant(1.0, np.float64)
-    return {
-        name: labels.resolver.resolve(name, one) for name in ("tensor_parallel", "pipeline_parallel", "data_parallel")
-    }
+    return {name: labels.resolver.resolve(name, one) for name in _DEGREES}
 
 
-def model_values(labels: Labels) -> dict[str, Field]:
+def model_values(labels: Labels, degrees: Mapping[str, Field]) -> dict[str, Field]:
     """KV geometry, parameter counts, bits of the formats, and bytes of the weights."""
     resolver, model = labels.resolver, labels.catalog.model
     of_model = labels.of("model", labels.model, model)
@@ -47,11 +60,7 @@ def model_values(labels: Labels) -> dict[str, Field]:
     untied = lookup(lambda m: float(m is not None and not model(m).tie_word_embeddings), labels.model)
     values["params_lm_head"] = combine(np.multiply, untied, values["params_embedding"])
     values.update(_formats(labels))
-    stored = combine(np.multiply, total, combine(lambda bits: bits / 8, values["weight_bits"]))
-    for name in ("weights_bytes", "weights_read_bytes"):
-        values[name] = resolver.resolve(
-            name, stored, lambda _: Origin("fact", "params_total * weight_bits / 8", provider="derived")
-        )
+    values.update(weight_values(labels, {**degrees, **values}))
     return values
 
 
@@ -101,23 +110,25 @@ def legality(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
             or all(d is None or dtype_problem(catalog.dtype(role, d), catalog.gpu(gpu)) is None for role, d in pairs)
         )
 
-    def legal(model: str | None, tp: float, pp: float, instance: str | None, stated: float) -> float:
+    def tensor(model: str | None, tp: float, ep: float, instance: str | None, stated: float) -> float:
         of_instance = np.inf if instance is None else catalog.instance(instance).scale_up_gpus
         fits = tp <= (of_instance if np.isnan(stated) else stated)
-        if model is None or not fits:
-            return float(fits)
-        # A pipeline stage without a layer does nothing.
-        entry = catalog.model(model)
-        return float(pp <= entry.num_layers and tensor_parallel_problem(entry, int(tp)) is None)
+        splits = model is None or tensor_parallel_problem(catalog.model(model), int(tp), int(ep)) is None
+        return float(fits and splits)
 
+    def rule(problem: Callable[..., str | None], *degrees: str) -> Field:
+        def legal(model: str | None, *given: float) -> float:
+            entry = None if model is None else catalog.model(model)
+            return float(problem(entry, *map(int, given)) is None)
+
+        return lookup(legal, labels.model, *(known[f"{name}_parallel"] for name in degrees))
+
+    of_fabric = (known["expert_parallel"], labels.instance, labels.resolver.peek("scale_up_gpus"))
     return {
         "dtype_supported": lookup(supported, labels.gpu, labels.weight_dtype, labels.kv_dtype),
-        "tensor_parallel_legal": lookup(
-            legal,
-            labels.model,
-            known["tensor_parallel"],
-            known["pipeline_parallel"],
-            labels.instance,
-            labels.resolver.peek("scale_up_gpus"),
-        ),
+        "tensor_parallel_legal": lookup(tensor, labels.model, known["tensor_parallel"], *of_fabric),
+        "pipeline_parallel_legal": rule(pipeline_parallel_problem, "pipeline"),
+        "data_parallel_legal": rule(data_parallel_problem, "tensor", "data", "expert"),
+        "expert_parallel_legal": rule(expert_parallel_problem, "tensor", "data", "expert"),
+        "context_parallel_legal": rule(context_parallel_problem, "tensor", "decode_context"),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -10,17 +9,19 @@ import numpy as np
 from gridplan.catalog import Catalog, load_catalog
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary
+from gridplan.engine.agreement import check_agreement, check_bounds
 from gridplan.engine.anchor import anchor_fields
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.engine_defaults import engine_values
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.hardware import gpu_values, legality, model_values, parallelism
+from gridplan.engine.kv_fields import kv_values
 from gridplan.engine.labels import Labels
-from gridplan.engine.needs import check_agreement, check_bounds, check_needs, incomplete
+from gridplan.engine.needs import check_needs, incomplete
 from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
 from gridplan.engine.traffic import resolve_classes
-from gridplan.engine.unused import unused
+from gridplan.engine.warnings import warnings_of
 from gridplan.errors import ContractError
 
 __all__ = ["Inputs", "build_inputs", "catalog_of"]
@@ -64,7 +65,7 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
     ------
     ContractError
         With every problem found: unknown labels, missing inputs and what they are needed for, values out of bounds
-        after a scenario's change, context that leaves no prompt, models that cannot be planned.
+        after a scenario's change, context that leaves no prompt.
     """
     if not isinstance(grid, Grid):
         raise TypeError(f"a grid is due, from gridplan.load_grid, not {type(grid).__name__}")
@@ -78,9 +79,10 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
     named = Labels(resolver, catalog)
     labels = named.fields()
     values = parallelism(named)
-    values.update(model_values(named))
+    values.update(model_values(named, values))
     values.update(gpu_values(named))
     values.update(engine_values(named, values))
+    values.update(kv_values(named, values))
     values.update(legality(named, values))
     pricing = Pricing.of(named, values)
     values.update(pricing.values())
@@ -102,7 +104,9 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
     values.update(anchor_fields(resolver, values, labels, partial(build_inputs, lenient=True)))
     _stop(resolver)
     stated = dict(resolver.fields)
-    return Inputs(grid, catalog, resolver.space, values, labels, stated, resolver.origins, _warnings(resolver, values))
+    return Inputs(
+        grid, catalog, resolver.space, values, labels, stated, resolver.origins, warnings_of(resolver, values, catalog)
+    )
 
 
 def _stop(resolver: Resolver) -> None:
@@ -129,35 +133,3 @@ def _codes(resolver: Resolver) -> dict[str, Field]:
         labels = resolver.resolve(name, default)
         values[output] = lookup(known.index, labels, dtype=np.int64)
     return values
-
-
-def _warnings(resolver: Resolver, values: Mapping[str, Field]) -> tuple[str, ...]:
-    warnings = [*dict.fromkeys(resolver.warnings), *unused(resolver)]
-    if resolver.is_given("decode_tokens_per_s") and not resolver.is_given("decode_tokens_at_concurrency"):
-        warnings.append(
-            "decode_tokens_per_s has no decode_tokens_at_concurrency: a throughput measured at "
-            "another batch than planned does not hold"
-        )
-    mixed = any(len(workload.classes) > 1 for workload in resolver.grid.workloads)
-    if mixed and not resolver.is_given("resident_context"):
-        warnings.append(
-            "resident_context final (the default) averages classes over arrivals; long outputs stay longer, so a "
-            "pool of mixed classes holds fewer: compare with residence_weighted"
-        )
-    if (values["gpu_memory_utilization"].data >= 0.99).any():
-        warnings.append("gpu_memory_utilization of 0.99 and more leaves the driver no memory: engines fail to start")
-    return (*warnings, *_percentiles_as_means(resolver))
-
-
-def _percentiles_as_means(resolver: Resolver) -> list[str]:
-    """One sentence where limits at a percentile are applied to means, since nothing predicts the percentile."""
-    if "replica_seconds" not in resolver.fields["capacity_model"].unique:
-        return []
-    said = []
-    for limit in ("ttft", "tpot", "e2e"):
-        stated = resolver.fields[f"{limit}_slo_percentile"].unique
-        named = [f"{label:g}" if isinstance(label, float) else str(label) for label in stated if label != "mean"]
-        if named and resolver.is_given(f"{limit}_slo_s"):
-            said.append(f"{limit} at percentile {', '.join(named)}")
-    basis = "capacity_model replica_seconds applies limits to means (slo_basis), not to percentiles"
-    return [f"{basis}: {', '.join(said)}"] if said else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gridplan.catalog import Catalog, planning_problem
+from gridplan.catalog import Catalog
 from gridplan.engine.field import Field, lookup
 from gridplan.engine.resolve import Origin, OriginOf, Resolver
 
@@ -32,6 +32,7 @@ class Labels:
         of_instance = lookup(lambda i: None if i is None else catalog.instance(i).gpu, self.instance, dtype=object)
         self.gpu = resolver.resolve("gpu", of_instance, lambda _: Origin("fact", "the instance", provider="instance"))
         self.model = resolver.resolve("model")
+        self.draft_model = resolver.resolve("draft_model")
         engine_applies = resolver.is_given("gpu_memory_bytes")
         engine = lookup(lambda g: "vllm" if g or engine_applies else None, self.gpu, dtype=object)
         self.engine = resolver.resolve("engine", engine)
@@ -40,9 +41,6 @@ class Labels:
         self.weight_dtype = resolver.resolve("weight_dtype", native, self.of("model", self.model, catalog.model))
         kv = lookup(self._kv_default, self.weight_dtype, self.gpu, dtype=object)
         self.kv_dtype = resolver.resolve("kv_dtype", kv)
-        for name in self.model.unique:
-            if name and (reason := planning_problem(catalog.model(name))):
-                resolver.problem(f"{name} cannot be planned: {reason}", "model")
 
     def _kv_default(self, weight: str | None, gpu: str | None) -> str:
         return _kv_default(weight, gpu is None or "bf16" in self.catalog.gpu(gpu).flops)

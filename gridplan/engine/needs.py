@@ -7,18 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from gridplan.chain.codes import code
-from gridplan.contract.bounds import bounds_of
-from gridplan.contract.grid import By
-from gridplan.dictionary import dictionary
-from gridplan.engine.anchor import MEASURED_SETTINGS
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
-from gridplan.errors import suggestion
 
-__all__ = ["check_agreement", "check_bounds", "check_needs", "incomplete"]
+__all__ = ["check_needs", "has_values", "incomplete"]
 
 
-def _given(values: Mapping[str, Field], *names: str) -> np.ndarray:
+def has_values(values: Mapping[str, Field], *names: str) -> np.ndarray:
     """True where every one of `names` has a value."""
     known = ~np.isnan(values[names[0]].data)
     for name in names[1:]:
@@ -41,21 +36,14 @@ _READ = (
         "peak_flops",
     ),
     *("step_per_context_token_s", "prefill_per_token_s", "failure_domain_code", "gpus_per_node", "redundancy"),
+    *("weights_read_bytes", "params_active"),
 )
 
 
 def _latency_is_limit(values: Mapping[str, Field]) -> np.ndarray:
     """True where the E2E limit is taken as the latency of Little's law."""
     basis = values["e2e_latency_basis_code"].data == code("e2e_latency_basis", "slo")
-    return np.asarray(basis & _given(values, "e2e_slo_s"))
-
-
-_BYTES_OF_FORMAT = {
-    "weights_bytes": "weight_dtype",
-    "weights_read_bytes": "weight_dtype",
-    "kv_bytes_per_token_given": "kv_dtype",
-}
-"""Bytes that depend on a number format."""
+    return np.asarray(basis & has_values(values, "e2e_slo_s"))
 
 
 def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Field:
@@ -82,7 +70,15 @@ def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Fiel
         values["gpus_per_node"].data
     )
     node = node & (values["redundancy"].data > 0)
-    missing = has_gpu & (memory | weights | (needs_step & (decode | prefill)) | node)
+    # A measured pool says what fits, not what a step reads and multiplies: a model without counts has no step times.
+    counts = has_model & (
+        (np.isnan(values["weights_read_bytes"].data) & np.isnan(values["step_weights_s"].data))
+        | (np.isnan(values["params_active"].data) & np.isnan(values["prefill_per_token_s"].data))
+    )
+    sized = has_gpu | ~np.isnan(values["gpu_memory_bytes"].data)
+    missing = (
+        (has_gpu & (memory | (needs_step & (decode | prefill)) | node)) | (sized & weights) | (needs_step & counts)
+    )
     dims = _dims(values, *_READ) | labels["gpu"].dims | labels["model"].dims
     return Field(np.where(missing, 0.0, 1.0), dims)
 
@@ -99,38 +95,39 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
             for name, why in check(values, labels).items():
                 resolver.problem(f"{name} is needed: capacity_model {model} {why}", name)
     _check_budget(resolver, values, labels)
+    _check_windows(resolver, values, labels)
     _check_domains(resolver, values)
 
 
-def check_agreement(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
-    """Note stated values that contradict each other, or that one number cannot be for every label of the grid."""
-    if (_given(values, "kv_pool_bytes_given") & _given(values, "kv_pool_tokens_given")).any():
-        resolver.problem("kv_pool_bytes_given and kv_pool_tokens_given are two pools: give one", "kv_pool_tokens_given")
-    for name, dtype in _BYTES_OF_FORMAT.items():
-        given = resolver.grid.given.get(name)
-        if given is not None and not isinstance(given.value, By) and len(labels[dtype].unique) > 1:
-            resolver.problem(f"one {name} cannot be that of several {dtype}: write it {{by: {dtype}, ...}}", name)
-    matmul = values["flop_params_code"].data == code("flop_params", "matmul")
-    left = values["params_active"].data - values["params_embedding"].data - values["params_lm_head"].data
-    if (matmul & (left <= 0)).any():
-        resolver.problem("params_active leaves nothing to multiply beside embedding and lm_head", "flop_params")
-    basis = values["e2e_latency_basis_code"].data == code("e2e_latency_basis", "slo")
-    if (basis & ~_given(values, "e2e_slo_s")).any():
+def _check_windows(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
+    """Admission by window needs the batched tokens that stand beside it."""
+    unknown = np.isnan(values["kv_rows_rank"].data[..., 2]).any(axis=-1) & ~np.isnan(
+        values["kv_rows_rank"].data[..., 0]
+    ).any(axis=-1)
+    if unknown.any():
+        engines = ", ".join(str(label) for label in labels["engine"].unique if label)
         resolver.problem(
-            "e2e_latency_basis slo takes the E2E limit as the latency, and there is none", "e2e_latency_basis"
+            f"max_num_batched_tokens is needed: sliding_policy engine_admission admits a window by it, and engine "
+            f"{engines or '(none)'} has no default",
+            "sliding_policy",
         )
-    for name in resolver.grid.measured.measured_at:
-        if name not in MEASURED_SETTINGS:
-            near = suggestion(name, MEASURED_SETTINGS)
-            resolver.problem(f"{name} is not a setting that a measurement belongs to{near}", "measured_at")
 
 
 def _check_budget(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
     """A pool that follows from a memory size needs every term of the budget; an unknown term is never taken as zero."""
-    pool = _given(values, "kv_pool_bytes_given") | _given(values, "kv_pool_tokens_given")
-    budget = _given(values, "gpu_memory_bytes", "weights_bytes") & ~pool
+    pool = has_values(values, "kv_pool_bytes_given") | has_values(values, "kv_pool_tokens_given")
+    budget = has_values(values, "gpu_memory_bytes", "weights_bytes") & ~pool
+    # A draft model without a parameter count leaves the sum open, whatever the engine has defaults for.
+    draft = resolver.is_given("draft_model") & np.isnan(values["draft_weights_bytes"].data)
+    unweighed = draft & ~has_values(values, "workspace_bytes")
+    if (budget & unweighed).any():
+        names = ", ".join(str(label) for label in resolver.peek("draft_model").unique if label)
+        resolver.problem(
+            f"draft_weights_bytes is needed: the catalog has no parameter count of draft_model {names}", "draft_model"
+        )
+    budget = budget & ~unweighed
     for name in ("gpu_memory_utilization", "workspace_bytes"):
-        if (budget & ~_given(values, name)).any():
+        if (budget & ~has_values(values, name)).any():
             engines = ", ".join(str(label) for label in labels["engine"].unique if label)
             resolver.problem(f"{name} is needed: engine {engines or '(none)'} has no default for it", name)
 
@@ -142,14 +139,14 @@ def _known(labels: Mapping[str, Field], name: str) -> np.ndarray:
 def _machine(values: Mapping[str, Field], labels: Mapping[str, Field]) -> dict[str, np.ndarray]:
     """Where the times of a step can be known: given, or from a GPU and a model; holes of the catalog do not count."""
     gpu, model = _known(labels, "gpu"), _known(labels, "model")
-    bandwidth = gpu | _given(values, "memory_bandwidth_bytes_per_s")
-    weights = model | _given(values, "weights_read_bytes")
-    kv = model | _given(values, "kv_bytes_per_token_given")
-    rate = (gpu | _given(values, "peak_flops")) & (model | _given(values, "params_active"))
+    bandwidth = gpu | has_values(values, "memory_bandwidth_bytes_per_s")
+    weights = model | has_values(values, "weights_read_bytes")
+    kv = model | has_values(values, "kv_bytes_per_token_given")
+    rate = (gpu | has_values(values, "peak_flops")) & (model | has_values(values, "params_active"))
     return {
-        "step_weights_s": _given(values, "step_weights_s") | (bandwidth & weights),
-        "step_per_context_token_s": _given(values, "step_per_context_token_s") | (bandwidth & kv),
-        "prefill_per_token_s": _given(values, "prefill_per_token_s") | rate,
+        "step_weights_s": has_values(values, "step_weights_s") | (bandwidth & weights),
+        "step_per_context_token_s": has_values(values, "step_per_context_token_s") | (bandwidth & kv),
+        "prefill_per_token_s": has_values(values, "prefill_per_token_s") | rate,
     }
 
 
@@ -162,25 +159,25 @@ def _tokens(values: Mapping[str, Field]) -> dict[str, str]:
 
 
 def _memory_known(values: Mapping[str, Field], labels: Mapping[str, Field]) -> np.ndarray:
-    pool = _given(values, "kv_pool_bytes_given") | _given(values, "kv_pool_tokens_given")
+    pool = has_values(values, "kv_pool_bytes_given") | has_values(values, "kv_pool_tokens_given")
     return np.asarray(
-        pool | _known(labels, "gpu") | (_given(values, "gpu_memory_bytes") & _given(values, "weights_bytes"))
+        pool | _known(labels, "gpu") | (has_values(values, "gpu_memory_bytes") & has_values(values, "weights_bytes"))
     )
 
 
 def _needs_littles_law(values: Mapping[str, Field], labels: Mapping[str, Field]) -> dict[str, str]:
     needs: dict[str, str] = {}
     tokens_known = ~np.isnan(values["class_output_tokens"].data).any(axis=-1)
-    sequence = _given(values, "kv_bytes_per_sequence_given") | (
+    sequence = has_values(values, "kv_bytes_per_sequence_given") | (
         tokens_known
         & (
             _known(labels, "model")
-            | _given(values, "kv_bytes_per_token_given")
-            | _given(values, "kv_pool_tokens_given")
+            | has_values(values, "kv_bytes_per_token_given")
+            | has_values(values, "kv_pool_tokens_given")
         )
     )
     memory = _memory_known(values, labels)
-    other = ~np.isnan(values["max_num_seqs"].data) | _given(values, "decode_tokens_per_s")
+    other = ~np.isnan(values["max_num_seqs"].data) | has_values(values, "decode_tokens_per_s")
     if not (other | (memory & sequence)).all():
         if not memory.all():
             needs["kv_pool_bytes_given"] = (
@@ -191,7 +188,7 @@ def _needs_littles_law(values: Mapping[str, Field], labels: Mapping[str, Field])
     slo_basis = _latency_is_limit(values)
     machine = _machine(values, labels)
     predicted = machine["step_weights_s"] & machine["step_per_context_token_s"] & machine["prefill_per_token_s"]
-    if not (_given(values, "e2e_latency_s") | slo_basis | (predicted & tokens_known)).all():
+    if not (has_values(values, "e2e_latency_s") | slo_basis | (predicted & tokens_known)).all():
         needs["e2e_latency_s"] = "divides slots by a latency (or give a gpu, a model and token lengths to predict it)"
     return needs
 
@@ -207,7 +204,7 @@ def _needs_replica_seconds(values: Mapping[str, Field], labels: Mapping[str, Fie
         if not known.all():
             needs[name] = "prices a request in replica time (or give a gpu and a model)"
     capped = _memory_known(values, labels) | ~np.isnan(values["max_num_seqs"].data)
-    limited = capped | _given(values, "tpot_slo_s") | _given(values, "e2e_slo_s")
+    limited = capped | has_values(values, "tpot_slo_s") | has_values(values, "e2e_slo_s")
     if not limited.all():
         needs["tpot_slo_s"] = "needs a limit: a latency limit, a KV pool or max_num_seqs"
     return needs
@@ -235,28 +232,3 @@ def _check_domains(resolver: Resolver, values: Mapping[str, Field]) -> None:
         resolver.problem("nodes_given needs the size of a node: an instance, or gpus_per_node", "gpus_per_node")
     if (~np.isnan(values["usd_per_node_hour"].data) & no_node).any():
         resolver.problem("usd_per_node_hour needs the size of a node: gpus_per_node", "gpus_per_node")
-
-
-def check_bounds(resolver: Resolver, values: Mapping[str, Field]) -> None:
-    """Note every value that a scenario's change takes out of its bounds."""
-    for scenario in resolver.grid.scenarios:
-        for name, change in scenario.changes.items():
-            item = values.get(name)
-            if change.op == "set" or item is None or item.data.ndim != len(resolver.space.names):
-                continue
-            axis = resolver.space.names.index("scenario")
-            position = resolver.grid.scenarios.index(scenario)
-            chosen = np.take(item.data, position if item.data.shape[axis] > 1 else 0, axis=axis)
-            bounds = bounds_of(name)
-            fractions = [value for value in chosen.ravel().tolist() if not np.isnan(value) and value != np.floor(value)]
-            if fractions and dictionary()[name].dtype == "int64":
-                resolver.problem(
-                    f"scenario {scenario.name} takes {name} to {fractions[0]:g}; it must be a whole number",
-                    name,
-                    change.place,
-                )
-            outside = [value for value in chosen.ravel().tolist() if not np.isnan(value) and not bounds.holds(value)]
-            if outside:
-                resolver.problem(
-                    f"scenario {scenario.name} takes {name} to {outside[0]:g}; it must be {bounds}", name, change.place
-                )

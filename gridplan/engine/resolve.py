@@ -207,6 +207,7 @@ def unknown_labels(resolver: Resolver, catalog: Catalog) -> None:
     finders: dict[str, Callable[[str], Any]] = {
         "gpu": catalog.gpu,
         "model": catalog.model,
+        "draft_model": catalog.model,
         "instance": catalog.instance,
         "engine": catalog.engine,
         "weight_dtype": lambda d: catalog.dtype("weight", d),

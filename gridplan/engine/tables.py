@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from gridplan.catalog import Catalog, Entry, as_dict
+from gridplan.catalog import Catalog, Entry, Model, as_dict, groups_text
 from gridplan.engine.bundle import Inputs
 
 __all__ = ["catalog_hash", "dimension_tables"]
@@ -38,11 +38,17 @@ def dimension_tables(inputs: Inputs) -> dict[str, list[dict[str, object]]]:
             ]
         if labels:
             tables[name] = [
-                {name: label, f"{name}_rank": rank, **_flat(as_dict(find(label)))} for rank, label in enumerate(labels)
+                {name: label, f"{name}_rank": rank, **_flat(_fields(find(label)))} for rank, label in enumerate(labels)
             ]
     if "workload" in inputs.space.labels:
         tables["workload"] = _workloads(inputs)
     return tables
+
+
+def _fields(entry: Entry) -> dict[str, object]:
+    """All fields of an entry; layer groups as one text, for a table has no lists."""
+    groups = {"layer_groups": groups_text(entry.layer_groups)} if isinstance(entry, Model) else {}
+    return as_dict(entry) | groups
 
 
 def _flat(entry: Mapping[str, object]) -> dict[str, object]:
@@ -85,6 +91,7 @@ def catalog_hash(catalog: Catalog) -> str:
         *catalog.engines,
         *catalog.dtypes.values(),
         *catalog.activation_families.values(),
+        *catalog.memory_terms,
     ]
     text = json.dumps([as_dict(entry) for entry in entries], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Bytes of KV cache per token: of the whole model, and of one rank after sharding and replication.
+"""Bytes of KV cache per token of a model whose layers are alike: of the whole model, and of one rank after sharding.
 
 Symbols: L layers that hold KV, H KV heads, d head dimension, b bytes per element. Source: "Capacity Planning: From
 Traffic Profile to GPU Count", section 2.1; the per-rank rules are those of vLLM (KV heads are replicated when tensor
@@ -8,10 +8,9 @@ bytes per token in public start-up logs. A pipeline stage holds whole layers, so
 
 from __future__ import annotations
 
-import numpy as np
-
 from gridplan.formulas._broadcast import formula
 from gridplan.formulas._types import Value
+from gridplan.formulas.layer_bytes import layer_bytes_per_token_attention, layer_bytes_per_token_latent
 from gridplan.rounding import ceil_exact
 
 __all__ = [
@@ -32,7 +31,7 @@ def kv_bytes_per_token_attention(kv_layers: Value, kv_heads: Value, head_dim: Va
     >>> kv_bytes_per_token_attention(32, 8, 128, 2)
     131072.0
     """
-    return 2.0 * kv_layers * kv_heads * head_dim * kv_element_bytes
+    return kv_layers * layer_bytes_per_token_attention(kv_heads, head_dim, head_dim, kv_element_bytes)
 
 
 @formula
@@ -47,7 +46,7 @@ def kv_bytes_per_token_mla(
     >>> kv_bytes_per_token_mla(61, 512, 64, 2)
     70272.0
     """
-    return kv_layers * (kv_lora_rank + qk_rope_head_dim) * kv_element_bytes
+    return kv_layers * layer_bytes_per_token_latent(kv_lora_rank, qk_rope_head_dim, kv_element_bytes)
 
 
 @formula
@@ -68,8 +67,8 @@ def kv_bytes_per_token_per_gpu_attention(
     >>> kv_bytes_per_token_per_gpu_attention(80, 8, 128, 2, 16, 1)
     40960.0
     """
-    heads = np.maximum(ceil_exact(kv_heads / tensor_parallel), 1.0)
-    return 2.0 * ceil_exact(kv_layers / pipeline_parallel) * heads * head_dim * kv_element_bytes
+    layer = layer_bytes_per_token_attention(kv_heads, head_dim, head_dim, kv_element_bytes, tensor_parallel)
+    return ceil_exact(kv_layers / pipeline_parallel) * layer
 
 
 @formula
@@ -87,7 +86,8 @@ def kv_bytes_per_token_per_gpu_mla(
     >>> kv_bytes_per_token_per_gpu_mla(61, 512, 64, 2, 2)
     35712.0
     """
-    return ceil_exact(kv_layers / pipeline_parallel) * (kv_lora_rank + qk_rope_head_dim) * kv_element_bytes
+    layers = ceil_exact(kv_layers / pipeline_parallel)
+    return layers * layer_bytes_per_token_latent(kv_lora_rank, qk_rope_head_dim, kv_element_bytes)
 
 
 @formula

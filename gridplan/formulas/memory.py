@@ -1,4 +1,4 @@
-"""Where a GPU's memory goes: weights, workspace and the pool that is left for KV cache.
+"""What weights and workspace leave of a GPU's memory: the pool that is left for KV cache.
 
 Source: "Capacity Planning: From Traffic Profile to GPU Count", section 2.1, and the memory accounting of vLLM (a
 fraction of the total) and TensorRT-LLM (a fraction of what is free after loading). Marketed sizes are GB = 1e9 bytes,
@@ -23,37 +23,7 @@ __all__ = [
     "pool_share",
     "requests_filling_pool",
     "usable_memory_bytes",
-    "weights_bytes",
-    "weights_bytes_per_gpu",
 ]
-
-BITS_PER_BYTE = 8.0
-BYTES_16BIT = 2.0
-
-
-@formula
-def weights_bytes(params_total: Value, weight_bits: Value, params_16bit: Value = 0.0) -> Value:
-    """Bytes of all weights, every shard once: (N - N16) bits / 8 + 2 N16 [bytes].
-
-    params_total [count], weight_bits [bits per parameter, scales included], params_16bit [count] that stay 16-bit in a
-    quantised checkpoint (embeddings, lm_head, router). 4-bit weights of a 70.6e9-parameter model are not N/2 bytes:
-
-    >>> weights_bytes(8.03e9, 16)
-    16060000000.0
-    >>> round(weights_bytes(70.6e9, 4.16, 2 * 128256 * 8192) / 2**30, 2)
-    37.09
-    """
-    return (params_total - params_16bit) * (weight_bits / BITS_PER_BYTE) + params_16bit * BYTES_16BIT
-
-
-@formula
-def weights_bytes_per_gpu(weights_bytes: Value, tensor_parallel: Value, pipeline_parallel: Value) -> Value:
-    """Bytes of weights on one rank: W / (tp pp) [bytes].
-
-    >>> weights_bytes_per_gpu(70.55e9, 4, 1)
-    17637500000.0
-    """
-    return weights_bytes / (tensor_parallel * pipeline_parallel)
 
 
 @formula

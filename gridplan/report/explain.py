@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +10,18 @@ import numpy as np
 from gridplan import chain
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary
+from gridplan.engine.budget import BUDGET_TERMS
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import column_arrays, plan_columns
 from gridplan.engine.field import Field
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.summary import ANCHOR_RANGE
-from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.report.budget import budget_lines
+from gridplan.report.cell import cell_index
 from gridplan.report.explanation import Explanation, InputLine, Line
+from gridplan.report.layer_lines import LayerLine, groups_on_rank, layer_lines
 from gridplan.report.sections import SECTIONS
+from gridplan.report.splits import split_problem
 from gridplan.report.substitute import formula_used, names_in, quantity_text, substituted
 from gridplan.report.verdict import verdict
 
@@ -41,7 +44,7 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
         If an axis is unknown or not fixed, or a label is not on its axis, with the nearest labels.
     """
     inputs = build_inputs(grid)
-    index = _index(inputs, labels)
+    index = cell_index(inputs, labels)
     cell = _one_cell(inputs, index)
     plan = plan_columns(cell)
     values = chain.evaluate(plan.steps, {name: item.data for name, item in cell.values.items()})
@@ -54,10 +57,11 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
             texts[column.name] = column.categories[int(value)] if value >= 0 else None
         else:
             numbers[column.name] = float(value)
-    for name, item in cell.labels.items():
+    for name, item in (*cell.labels.items(), ("draft_model", cell.stated["draft_model"])):
         texts.setdefault(name, item.data.ravel()[0])
     known = numbers
     lines = _lines(known, texts)
+    model = None if texts["model"] is None else inputs.catalog.model(texts["model"])
     chosen = {name: inputs.space.labels[name][position] for name, position in index.items()}
     return Explanation(
         grid=grid.name,
@@ -67,9 +71,33 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
         facts=texts,
         inputs=_inputs(inputs, cell, index, lines),
         lines=lines,
-        verdict=verdict(known, texts),
+        verdict=verdict(known, texts, split_problem(texts["infeasible_reason"], model, known)),
         warnings=(*inputs.warnings, *_anchor_warning(known["anchor_ratio"])),
+        budget=budget_lines(known, texts["engine"], inputs.catalog, _stated_terms(inputs, index)),
+        layers=_layers(inputs, cell, known, texts),
+        longest_tokens=known["longest_tokens"],
     )
+
+
+def _stated_terms(inputs: Inputs, index: Mapping[str, int]) -> frozenset[str]:
+    """Terms of the budget that the contract gives, not an engine's rule."""
+    return frozenset(
+        name for name in (*BUDGET_TERMS, "weights_bytes") if inputs.origins[name](index).provider == "contract"
+    )
+
+
+def _layers(
+    inputs: Inputs, cell: Inputs, known: Mapping[str, float], texts: Mapping[str, str | None]
+) -> tuple[LayerLine, ...]:
+    """What the layer groups charge; nothing where a figure per token is given in their place."""
+    model, draft = (
+        None if texts[name] is None else inputs.catalog.model(str(texts[name])) for name in ("model", "draft_model")
+    )
+    if model is None or not np.isnan(known["kv_bytes_per_token_given"]):
+        return ()
+    groups = groups_on_rank(model, draft, known["pipeline_parallel"], known["draft_layers"])
+    rows = cell.values["kv_rows_rank"].data
+    return layer_lines(groups, rows.reshape(rows.shape[-2:]), known["longest_tokens"])
 
 
 def _anchor_warning(ratio: float) -> list[str]:
@@ -78,75 +106,6 @@ def _anchor_warning(ratio: float) -> list[str]:
     if np.isnan(ratio) or low <= ratio <= high:
         return []
     return [f"anchor_ratio {ratio:.3g} lies outside {low:g} to {high:g}: the scaled rate rests on a poor model"]
-
-
-MOST_LISTED = 20
-"""Labels up to which a message lists a whole axis (policy)."""
-
-
-def _index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:
-    """Position of the cell along every dimension."""
-    problems = []
-    found: dict[str, int] = {}
-    for name, axis in inputs.space.labels.items():
-        if name not in labels and name == "scenario":
-            found[name] = axis.index("nominal")
-        elif name not in labels and len(axis) == 1:
-            found[name] = 0
-        elif name not in labels:
-            problems.append(Problem(f"fix {name} at one of: {_listed(axis)}", key=name))
-        else:
-            position = _find(axis, labels[name])
-            if position is None:
-                problems.append(
-                    Problem(f"{labels[name]} is not on the axis: {_listed(axis)}{_near(axis, labels[name])}", key=name)
-                )
-            else:
-                found[name] = position
-    for name in labels:
-        if name not in inputs.space.labels:
-            problems.append(
-                Problem(f"{name} is not an axis of this grid{suggestion(name, inputs.space.labels)}", key=name)
-            )
-    if problems:
-        raise ContractError(problems)
-    return found
-
-
-def _shown(label: str | float) -> str:
-    return label if isinstance(label, str) else f"{label:.12g}"
-
-
-def _listed(axis: Sequence[str | float]) -> str:
-    """The labels of an axis, of a long one its ends and how many there are."""
-    if len(axis) <= MOST_LISTED:
-        return ", ".join(map(_shown, axis))
-    return f"{', '.join(map(_shown, axis[:3]))}, ..., {_shown(axis[-1])} ({len(axis):,} labels)"
-
-
-def _near(axis: Sequence[str | float], label: str | float) -> str:
-    """The labels closest to one that is not there: by number, or by spelling."""
-    numbers = [candidate for candidate in axis if not isinstance(candidate, str)]
-    with contextlib.suppress(ValueError):
-        wanted = float(label)
-        if numbers:
-            closest = sorted(numbers, key=lambda candidate: abs(candidate - wanted))[:2]
-            return f" (nearest: {', '.join(map(_shown, sorted(closest)))})"
-    return suggestion(str(label), [_shown(candidate) for candidate in axis])
-
-
-def _find(axis: tuple[str | float, ...], label: str | float) -> int | None:
-    """Position of a label as written or as text; numbers match to 12 significant digits, or as summaries print them."""
-    shown = [_shown(candidate) for candidate in axis]
-    numeric = not any(isinstance(candidate, str) for candidate in axis)
-    with contextlib.suppress(ValueError):
-        exact = _shown(float(label)) if numeric else str(label)
-        if exact in shown:
-            return shown.index(exact)
-        # A summary prints six digits: pasted from there they must name one label only.
-        printed = [at for at, candidate in enumerate(axis) if numeric and f"{candidate:.6g}" == f"{float(label):.12g}"]
-        return printed[0] if len(printed) == 1 else None
-    return None
 
 
 def _one_cell(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
@@ -193,18 +152,28 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
     return tuple(lines)
 
 
+_LABELS = ("instance", "gpu", "model", "draft_model", "engine", "weight_dtype", "kv_dtype", "capacity_model")
+_BEHIND = (
+    *("sliding_policy", "in_flight_steps", "state_blocks", "max_model_len", "max_num_batched_tokens", "max_num_seqs"),
+    *(*BUDGET_TERMS, "max_loras", "max_lora_rank"),
+)
+"""Inputs behind the layer groups and the budget, which no formula names one by one."""
+
+
 def _inputs(inputs: Inputs, cell: Inputs, index: Mapping[str, int], lines: tuple[Line, ...]) -> tuple[InputLine, ...]:
     """Inputs that the printed formulas use, with provenance; labels first."""
-    used = dict.fromkeys(name for line in lines for name in names_in(line.formula))
+    used = dict.fromkeys((*_LABELS, *_BEHIND, *(name for line in lines for name in names_in(line.formula))))
     found = []
-    for name in (*("instance", "gpu", "model", "engine", "weight_dtype", "kv_dtype", "capacity_model"), *used):
-        item = cell.labels.get(name) or cell.values.get(name)
+    for name in used:
+        item = cell.labels.get(name) or cell.values.get(name) or cell.stated.get(name)
         if item is None or item.data.size != 1 or name not in inputs.origins:
             continue
         value = item.data.ravel()[0]
         if value is None or (not isinstance(value, str) and np.isnan(value)):
             continue
         origin = inputs.origins[name](index)
+        if origin.provider == "none":
+            continue
         number = value if isinstance(value, str) else float(value)
         found.append(
             InputLine(

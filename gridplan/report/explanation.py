@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
+from gridplan.report.budget import BudgetLine, budget_text
+from gridplan.report.layer_lines import LayerLine, layer_text
+from gridplan.report.sections import MEMORY
 from gridplan.rounding import ceil_exact
 
 __all__ = ["Explanation", "InputLine", "Line"]
@@ -57,6 +61,9 @@ class Explanation:
     lines: tuple[Line, ...]
     verdict: str
     warnings: tuple[str, ...] = field(default=())
+    budget: tuple[BudgetLine, ...] = field(default=())
+    layers: tuple[LayerLine, ...] = field(default=())
+    longest_tokens: float = math.nan
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
@@ -71,6 +78,8 @@ class Explanation:
             "chain": [asdict(line) for line in self.lines],
             "inputs": [item.to_dict() for item in self.inputs],
             "warnings": list(self.warnings),
+            "memory_budget": [asdict(item) for item in self.budget],
+            "kv_layer_groups": [asdict(item) for item in self.layers],
         }
 
     def __str__(self) -> str:
@@ -98,12 +107,21 @@ def _page(explanation: Explanation) -> str:
         rows += ["", section]
         for line in lines:
             rows += _rows(line)
+        if section == MEMORY:
+            rows += _blocks(explanation)
     rows += ["", "inputs (class, source, date)"]
     for item in explanation.inputs:
         parts = (item.cls, item.provider, _short(item.source), item.as_of)
         origin = ", ".join(dict.fromkeys(part for part in parts if part))
         rows.append(f"  {item.name:<28} {item.text:<18} {origin}")
     return "\n".join(rows)
+
+
+def _blocks(explanation: Explanation) -> list[str]:
+    """The memory budget as a column, and what each layer group costs."""
+    column = budget_text(explanation.budget)
+    layers = layer_text(explanation.layers, explanation.longest_tokens)
+    return [*(["", "memory budget of one GPU [GiB]", *column] if column else []), *(["", *layers] if layers else [])]
 
 
 def _rows(line: Line) -> list[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["SECTIONS"]
+__all__ = ["MEMORY", "SECTIONS"]
+
+MEMORY = "memory of one GPU"
+"""Section after which a page shows the budget as a column."""
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "workload": (
@@ -15,7 +18,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "resident_tokens",
         "step_context_tokens",
     ),
-    "memory of one GPU": (
+    MEMORY: (
         *(
             "weights_bytes_per_gpu",
             "usable_memory_bytes_per_gpu",
@@ -23,7 +26,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "memory_shortfall_bytes_per_gpu",
         ),
         *("kv_bytes_per_token", "kv_bytes_per_token_per_gpu", "kv_bytes_per_sequence_per_gpu", "kv_pool_tokens"),
-        *("concurrency_memory", "concurrency_memory_worst"),
+        *("concurrency_memory", "concurrency_memory_worst", "concurrency_at_limit", "concurrency_memory_expected"),
+        *("concurrency_memory_mean", "concurrency_memory_residence", "concurrency_scheduler"),
     ),
     "times of a step": (
         *(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from gridplan.dictionary import dictionary
 from gridplan.quantities import format_quantity
+from gridplan.report.kv_formulas import kv_formulas
 
 __all__ = ["formula_used", "names_in", "quantity_text", "substituted"]
 
@@ -15,13 +16,23 @@ _NAME = re.compile(r"\b[a-z][a-z0-9_]*\b")
 _UNITS = {
     "machine_intensity_used": "FLOP/byte",
     "flop_params_count": "count",
+    "weights_rank_ratio": "1",
     "weight_bits": "bits",
     "kv_bits": "bits",
     "kv_layers": "layers",
     "kv_heads": "heads",
     "head_dim": "1",
+    **dict.fromkeys(
+        (
+            *("kv_charge_final", "kv_charge_mean", "kv_charge_residence", "kv_charge_max", "kv_charge_longest_bytes"),
+            *("kv_pool_usable_bytes", "kv_page_bytes", "kv_read_bytes_per_token", "kv_read_bytes_per_token_per_gpu"),
+        ),
+        "bytes",
+    ),
+    "longest_tokens": "tokens",
 }
 _THREE_DIGITS = {"tpot_s", "tpot_share", "batch_mean", "busy", "burst_to_slo"}
+_FIVE_DIGITS = {"weights_rank_ratio"}
 _TWO_DECIMALS = {"replicas", "replica-s/s"}
 
 _GIVEN: Mapping[str, str] = {
@@ -63,6 +74,8 @@ def quantity_text(name: str, value: float | str | None) -> str:
     if name in _THREE_DIGITS and math.isfinite(value):
         scaled, shown = (value * 1e3, " ms") if unit == "s" and value < 1 else (value, " s" if unit == "s" else "")
         return f"{_significant(scaled)}{shown or ('' if unit == '1' else ' ' + unit)}"
+    if name in _FIVE_DIGITS and math.isfinite(value):
+        return f"{value:.5g}"
     if unit in _TWO_DECIMALS and math.isfinite(value):
         return f"{value:,.2f} {unit}"
     return format_quantity(value, unit)
@@ -101,22 +114,16 @@ def formula_used(name: str, known: Mapping[str, float], texts: Mapping[str, str 
 
 def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> dict[str, str]:
     """Formulas of measures whose dictionary entry lists several."""
-    attention, _, latent = dictionary()["kv_bytes_per_token"].formula.partition("; MLA: ")
-    rank, _, _ = dictionary()["kv_bytes_per_token_per_gpu"].formula.partition("; MLA")
-    is_mla = known.get("kv_is_mla") == 1
     model, source = texts.get("capacity_model"), texts.get("capacity_source")
     narrow, wide = _by_width("nodes")
     held_narrow, held_wide = _by_width("replicas_deployed")
     is_wide = known.get("gpus_per_replica", 1.0) > known.get("gpus_per_node", math.inf)
     by_nodes = not math.isnan(known.get("nodes", math.nan)) and not math.isnan(known.get("usd_per_node_hour", math.nan))
     branches = {
-        "kv_bytes_per_token": latent if is_mla else attention,
-        "kv_bytes_per_token_per_gpu": "kv_bytes_per_token * ceil(kv_layers / pipeline_parallel) / kv_layers"
-        if is_mla
-        else rank,
+        "weights_bytes_per_gpu": _weights_formula(known),
         "nodes": wide if is_wide else narrow,
         "replicas_deployed": held_wide if is_wide else held_narrow,
-        "kv_bytes_per_sequence_per_gpu": _sequence_formula(known),
+        **kv_formulas(known),
         "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
         "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
         if not math.isnan(known.get("usd_per_node_hour", math.nan))
@@ -125,16 +132,10 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         "replicas_active": "ceil(arrival_rate / lambda_safe)",
         "replicas": "replicas_active + redundancy * (what one failure_domain takes)",
     }
-    tokens_given = not math.isnan(known.get("kv_pool_tokens_given", math.nan))
-    if tokens_given:
-        branches["concurrency_memory"] = "floor(kv_efficiency * kv_pool_tokens / resident_tokens)"
-        branches["kv_pool_bytes_per_gpu"] = "kv_pool_tokens_given / data_parallel * kv_bytes_per_token_per_gpu"
     if not math.isnan(known.get("decode_tokens_per_s", math.nan)):
         branches["concurrency_slo"] = (
             "floor(decode_tokens_per_s * gpus_per_replica / max(output_tokens_mean / e2e_slo_s, 1 / tpot_slo_s))"
         )
-    if not math.isnan(known.get("max_model_len", math.nan)):
-        branches["concurrency_memory_worst"] = "floor(kv_pool_tokens / data_parallel / max_model_len) * data_parallel"
     if known.get("compute_ceiling_code") == 0:
         branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
     return branches
@@ -146,10 +147,10 @@ def _by_width(name: str) -> tuple[str, str]:
     return narrow, wide
 
 
-def _sequence_formula(known: Mapping[str, float]) -> str:
-    if math.isnan(known.get("kv_bytes_per_sequence_given", math.nan)):
-        return dictionary()["kv_bytes_per_sequence_per_gpu"].formula
-    return "kv_bytes_per_sequence_given / (tensor_parallel * pipeline_parallel)"
+def _weights_formula(known: Mapping[str, float]) -> str:
+    """Without the ratio to an even split where the split is even."""
+    formula, ratio = dictionary()["weights_bytes_per_gpu"].formula, " * weights_rank_ratio"
+    return formula.removesuffix(ratio) if known.get("weights_rank_ratio") == 1 else formula
 
 
 def _rate_formula(model: str | None, source: str | None, binds: str | None, known: Mapping[str, float]) -> str:

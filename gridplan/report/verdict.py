@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from gridplan.report.substitute import quantity_text
@@ -9,16 +10,20 @@ from gridplan.report.substitute import quantity_text
 __all__ = ["verdict"]
 
 
-def verdict(known: Mapping[str, float], texts: Mapping[str, str | None]) -> str:
-    """The sentence for a cell with these numbers and labels."""
+def verdict(known: Mapping[str, float], texts: Mapping[str, str | None], split: str | None = None) -> str:
+    """The sentence for a cell with these numbers and labels; `split` says why its parallelism is illegal."""
     if texts["status"] != "ok":
         reason = str(texts["infeasible_reason"])
-        return f"{reason}{_missing(reason, known)}"
+        return f"{reason}: {split}" if split else f"{reason}{_missing(reason, known)}"
     binds = str(texts["binding_ties"] or texts["binding_constraint"]).replace("+", " and ")
     sentence = f"{binds} binds at {quantity_text('lambda_instance', known['lambda_instance'])} a replica"
     if texts["binding_next"]:
         sentence += f"; next is {texts['binding_next']}, {known['margin_to_next']:.1%} further"
     return sentence
+
+
+_FROM_CATALOG = ("gpu_memory_bytes", "weights_bytes", "memory_bandwidth_bytes_per_s", "peak_flops", "params_active")
+"""Values of the catalog that a plan needs, and that the contract can state."""
 
 
 def _missing(reason: str, known: Mapping[str, float]) -> str:
@@ -28,7 +33,7 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
         return quantity_text(name, known[name] if value is None else value)
 
     best = known["prefill_latency_s"] + known["output_tokens_mean"] * known["step_weights_read_s"]
-    longest = shown("context_tokens_max")
+    longest, request = shown("longest_tokens"), shown("context_tokens_max")
     prefill_longest = shown("prefill_longest_s", known["prefill_longest_raw_s"])
     sentences = {
         "weights_exceed_memory": f"{shown('memory_shortfall_bytes_per_gpu')} a GPU are missing",
@@ -37,7 +42,10 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
         f"{shown('kv_read_per_sequence_s')}, against {shown('tpot_slo_s')}",
         "ttft_unreachable": f"the longest prompt takes {prefill_longest}, against {shown('ttft_slo_s')}",
         "e2e_unreachable": f"the best possible is {shown('e2e_slo_s', best)}, against {shown('e2e_slo_s')}",
-        "context_exceeds_model": f"{longest} against {shown('context_tokens_max', known['max_position_embeddings'])}",
+        "context_exceeds_model": f"{request} against {shown('context_tokens_max', known['max_position_embeddings'])}",
     }
+    if reason == "catalog_value_missing":
+        missing = [name for name in _FROM_CATALOG if math.isnan(known[name])]
+        return f": {', '.join(missing)} not known; state it in deployment, or the catalog entry" if missing else ""
     text = sentences.get(reason, "-")
     return "" if "- " in f"{text} " or text.endswith("-") else f": {text}"

@@ -159,7 +159,7 @@ def _values(inputs: Inputs, plan: Plan, own: list[Column]) -> dict[str, Array]:
     """Arrays of the columns that need neither outer axis, and of the inputs that only the expressions read."""
     sources = [plan.source[column.name] for column in own if column.name in plan.source]
     hidden = [name for name in _HIDDEN if name not in inputs.values]
-    steps = chain.needed(chain.STEPS, (*sources, *hidden))
+    steps = chain.needed(inputs.steps, (*sources, *hidden))
     values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
     chain.evaluate(steps, values)
     small = Plan(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from math import ceil, floor, inf, nan
+from math import ceil, floor, inf, isnan, nan
 from typing import Any
 
 from scalar_fleet import add_cost, add_fleet
@@ -28,12 +28,15 @@ ASSUMED: Mapping[str, float] = {
     **dict.fromkeys(("machine_intensity", "max_model_len", "usd_per_gpu_hour"), nan),
     **{"fraction_of_free": 0.0, "resident_context_code": 0, "step_context_code": 0, "flop_params_code": 0},
     **{"compute_ceiling_code": 1, "capacity_model_code": 1, "failure_domain_code": 0, "lost_units": 0.0},
-    **{"class_weight": 1.0, "step_per_sequence_s": 0.0},
+    **{"class_weight": 1.0, "step_per_sequence_s": 0.0, "pipeline_parallel": 1.0, "expert_parallel": 1.0},
+    **dict.fromkeys(("pipeline_parallel_legal", "data_parallel_legal"), 1.0),
+    **dict.fromkeys(("expert_parallel_legal", "context_parallel_legal"), 1.0),
 }
 """Inputs that the quickstart leaves alone, and the values (NaN: not given) that this script relies on."""
 
 LIMITS = ("memory", "compute", "scheduler", "tpot")
 TIE = 1e-9
+_TERMS = ("non_torch", "activation", "cuda_graphs", "lora", "draft_weights", "multimodal", "reserve", "workspace")
 _TEXTS = ("gpu_memory_source", "priced_by", "price_as_of", "price_kind")
 
 
@@ -43,9 +46,9 @@ def cell_inputs(inputs: Inputs, index: tuple[int, ...]) -> Cell:
     def value(data: Any) -> Any:
         return data[tuple(at if size > 1 else 0 for at, size in zip(index, data.shape, strict=False))]
 
-    found: Cell = {
-        name: float(value(item.data).item()) for name, item in inputs.values.items() if item.data.dtype != object
-    }
+    numbers = {name: value(item.data) for name, item in inputs.values.items() if item.data.dtype != object}
+    # Rows of layer groups have axes of their own; every model of the quickstart has one figure a token.
+    found: Cell = {name: float(number.item()) for name, number in numbers.items() if number.size == 1}
     found.update({name: value(inputs.labels[name].data) for name in _TEXTS})
     return found
 
@@ -88,11 +91,15 @@ def _memory(x: Cell, m: Cell) -> None:
         token = x["kv_layers"] * x["kv_heads"] * width
         token_gpu = ceil(x["kv_layers"] / pp) * max(ceil(x["kv_heads"] / tp), 1) * width
     usable = x["gpu_memory_bytes"] * x["gpu_memory_utilization"]
-    weights = x["weights_bytes"] / (tp * pp)
+    weights = x["weights_bytes"] / (tp * pp) * _rank_ratio(x)
     raw = usable - weights - x["workspace_bytes"]
     pool, magnitude = max(raw, 0.0), usable + weights + x["workspace_bytes"]
     pool_tokens = floor_of(pool, token_gpu * x["kv_block_tokens"], magnitude) * x["kv_block_tokens"] * dp
     sequence_gpu, eta = context * token_gpu, x["kv_efficiency"]
+    block = x["kv_block_tokens"]
+    usable_pool, longest = pool_tokens / dp * token_gpu, ceil(context / block) * block * token_gpu
+    terms = {name: x[f"{name}_bytes"] for name in _TERMS}
+    m.update({f"{name}_bytes_per_gpu": None if isnan(term) else term for name, term in terms.items()})
     m.update(
         prompt_tokens_mean=prompt,
         output_tokens_mean=output,
@@ -112,8 +119,21 @@ def _memory(x: Cell, m: Cell) -> None:
         kv_bytes_per_sequence_per_gpu=sequence_gpu,
         kv_pool_tokens=pool_tokens,
         concurrency_memory=floor_of(eta * pool, sequence_gpu, eta * magnitude) * dp,
-        concurrency_memory_worst=floor_guarded(pool_tokens / (context * dp)) * dp,
+        concurrency_memory_expected=floor_of(eta * pool, sequence_gpu, eta * magnitude) * dp,
+        concurrency_memory_mean=floor_of(eta * pool, (prompt + 0.5 * output) * token_gpu, eta * magnitude) * dp,
+        concurrency_memory_residence=floor_of(eta * pool, sequence_gpu, eta * magnitude) * dp,
+        concurrency_memory_worst=floor_guarded(usable_pool / longest) * dp,
+        concurrency_at_limit=usable_pool / longest * dp,
+        concurrency_scheduler=x["max_num_seqs"] * dp,
     )
+
+
+def _rank_ratio(x: Cell) -> float:
+    """Weights on the fullest rank over an even split; one stage, and what expert parallelism is not asked about."""
+    tp, experts = x["tensor_parallel"], x["weights_share_experts"]
+    copies = tp * max(ceil(x["kv_heads"] / tp), 1) / x["kv_heads"]
+    moved = experts * (x["expert_padding"] / x["data_parallel"] - 1) if experts else 0.0
+    return 1.0 + moved + x["weights_share_replicated"] * (tp - 1) + x["weights_share_kv_projection"] * (copies - 1)
 
 
 def _times(x: Cell, m: Cell) -> None:

@@ -21,7 +21,7 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows"), [("gpus", 46), ("models", 86), ("instances", 139), ("engines", 7), ("dtypes", 14)]
+    ("kind", "rows"), [("gpus", 46), ("models", 99), ("instances", 139), ("engines", 14), ("dtypes", 16)]
 )
 def test_a_table_has_a_heading_and_a_row_an_entry(kind: str, rows: int) -> None:
     result = run(kind)
@@ -52,8 +52,18 @@ def test_an_entry_shows_where_it_came_from() -> None:
 def test_a_model_says_whether_it_can_be_planned() -> None:
     assert run("models", "llama-3-8b").stdout.splitlines()[-1] == "can be planned"
     last = run("models", "gpt-oss-120b").stdout.splitlines()[-1]
-    assert last.startswith("cannot be planned: 18 of 36 layers are sliding-window attention (window 128)")
-    assert json.loads(run("models", "gpt-oss-120b", "--json").stdout)["supported"] is False
+    assert last == "can be planned"
+    assert json.loads(run("models", "gpt-oss-120b", "--json").stdout)["supported"] is True
+
+
+def test_a_model_shows_its_layer_groups() -> None:
+    groups = "18 full 8x64, 18 sliding 8x64 window 128"
+    assert run("models").stdout.count(groups) == 1
+    assert f"  {groups}\n" in run("models", "gpt-oss-120b").stdout
+    found = json.loads(run("models", "gpt-oss-120b", "--json").stdout)["layer_groups"]
+    assert [group["kind"] for group in found] == ["full", "sliding"]
+    assert found[1]["window_tokens"] == 128
+    assert "@" in found[1]["source"]
 
 
 def test_an_engine_is_found_by_a_version() -> None:

@@ -71,9 +71,9 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
         changed(add="axes: {instance: [aws-p5-48xlarge, aws-p4de-24xlarge]}"),
         ["gpu h100-sxm contradicts", "aws-p4de-24xlarge", "a100-sxm-80gb"],
     ),
-    "a model with sliding layers": (
-        changed(("llama-3.1-8b", "gpt-oss-20b")),
-        ["gpt-oss-20b cannot be planned", "12 of 24 layers are sliding-window attention (window 128)"],
+    "an unknown kind of layer": (
+        changed(add="catalog: {models: {gpt-oss-20b: {layer_groups: [{kind: slding, layers: 24}]}}}"),
+        ["catalog.models.gpt-oss-20b.layer_groups[0].kind", "did you mean sliding", "full, sliding, chunked, mla"],
     ),
     "a missing rate": (changed(RATE), ["arrival_rate is required", "fleet"]),
     "a broken file": ("schema: 1\nworkload: {prompt_tokens: 1000\n", [":3:"]),

@@ -17,7 +17,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the grids, the contract that README prints, and the broken one it tells of."""
     place = tmp_path_factory.mktemp("readme")
-    (place / "grids").symlink_to(ROOT / "grids")
+    for name in ("grids", "docs"):
+        (place / name).symlink_to(ROOT / name)
     (chat,) = re.findall(r"```yaml\n(.*?)```", README, re.S)
     (place / "chat.yaml").write_text(chat, encoding="utf-8")
     broken = chat.replace("runpod-secure-h100-sxm-per-gpu", "runpod-secure-h100").replace("weight: 0.2", "weight: 0.3")

@@ -59,7 +59,7 @@ def plan(text: str) -> xr.Dataset:
         "capacity": "{capacity_model: littles_law, e2e_latency_s: 1}",
         "policy": "{rho_target: 1, redundancy: 0}",
     }
-    head = [f"{section}: {value}\n" for section, value in defaults.items() if f"{section}:" not in text]
+    head = [f"{section}: {value}\n" for section, value in defaults.items() if f"\n{section}:" not in f"\n{text}"]
     return gridplan.evaluate(gridplan.loads_grid(f"schema: 1\n{''.join(head)}{text}"))
 
 
@@ -117,6 +117,13 @@ EXPECTED: dict[tuple[str, str], Expected] = {
     ("B07", "kv_capacity_ratio_dp8_over_tp8"): within(7.0, 8.0),
     ("B08", "kv_bytes_per_token"): same(73728),
     ("B08", "kv_tokens"): near(78384, tol_rel=0.001),
+    ("B10", "observed_kib_per_token"): near(108.2, tol_abs=0.1),
+    ("B10", "observed_kib_per_token_nvfp4_weights"): near(108.2, tol_abs=0.1),
+    ("B10", "estimate_self_consistent"): same(False),
+    ("B10", "estimate_implied_kib_per_token"): near(80.8, tol_abs=0.1),
+    ("B10", "planner_kib_per_token_bounds"): within(80, 880),
+    ("B12", "effective_tokens"): near(1082655, tol_abs=400),
+    ("B12", "ratio"): near(3.72, tol_abs=0.01),
     ("B13", "concurrency"): same(3),
     ("B13", "concurrency_naive"): same(148),
     ("B15", "kv_bytes_per_token"): same(98304),

@@ -13,6 +13,7 @@ from math import ceil, floor
 from typing import Any
 
 from scalar_oracle_fleet import UNKNOWN, Unknown, add_cost, add_fleet
+from scalar_oracle_weights import parallel_problem, rank_bytes, stored_bytes
 
 from gridplan.catalog import load_catalog
 
@@ -20,9 +21,11 @@ __all__ = ["plan"]
 
 GIB = 2**30
 TIE = Fraction(1, 10**9)
+SPLITS = ("pipeline_parallel_illegal", "data_parallel_illegal", "expert_parallel_illegal", "context_parallel_illegal")
 LIMITS = ("memory", "compute", "scheduler", "tpot", "e2e")
 DEFAULTS: Mapping[str, Any] = {
     **{name: 1 for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "zones", "redundancy")},
+    **{name: 1 for name in ("expert_parallel", "decode_context_parallel")},
     **{name: 0 for name in ("prefix_hit_ratio", "lost_units", "step_per_sequence_s")},
     **{"kv_efficiency": 1, "hours_per_month": 730, "failure_domain": "gpu", "lost_domain": "gpu"},
     **{"resident_context": "final", "step_context": "mean", "flop_params": "total"},
@@ -95,45 +98,79 @@ def _workload(x: Cell, m: Cell) -> None:
     m["context_tokens_mean"] = mean_prompt + mean_output
     m["context_tokens_max"] = max(p + o for _, p, o in rows)
     m["prompt_tokens_max"] = max(p for _, p, _ in rows)
-    m["resident_tokens"] = {
-        "final": mean_prompt + mean_output,
-        "mean": mean_prompt + mean_output / 2,
-        "residence_weighted": sum(w * o * (p + o) for w, p, o in rows) / residence,
-        "max": m["context_tokens_max"],
-    }[x["resident_context"]]
+    m["_charged"] = {
+        "final": lambda size: sum(w * size(p + o) for w, p, o in rows),
+        "mean": lambda size: sum(w * size(p + o / 2) for w, p, o in rows),
+        "residence_weighted": lambda size: sum(w * o * size(p + o) for w, p, o in rows) / residence,
+        "max": lambda size: size(m["context_tokens_max"]),
+    }
+    m["resident_tokens"] = m["_charged"][x["resident_context"]](lambda tokens: tokens)
     seen = sum(w * o * (p + o / 2) for w, p, o in rows) / residence
     m["step_context_tokens"] = seen if x["step_context"] == "mean" else mean_prompt + mean_output
 
 
 def _memory(x: Cell, m: Cell) -> None:
     model, tp, pp, dp = x["model"], x["tensor_parallel"], x["pipeline_parallel"], x["data_parallel"]
-    x["stored"] = exact(model.params_total) * x["bits"]["weight"] / 8
+    known = model.params_total is not None
+    format_of = (model, x["weight"], x["bits"]["weight"])
+    x["stored"] = stored_bytes(*format_of) if known else UNKNOWN
+    x["read"] = x["stored"]  # a step reads all weights, an upper bound
     m["gpu_memory_source"] = x["gpu"].memory_source or None
-    m["weights_bytes_per_gpu"] = x["stored"] / (tp * pp)
+    m["weights_bytes_per_gpu"] = rank_bytes(*format_of, lambda name: int(x[name])) if known else UNKNOWN
+    # The workspace is given as one figure, so its terms are not known.
+    terms = ("non_torch", "activation", "cuda_graphs", "lora", "draft_weights", "multimodal", "reserve")
+    m.update({f"{name}_bytes_per_gpu": UNKNOWN for name in terms})
+    m["workspace_bytes_per_gpu"] = x["workspace_bytes"]
     m["usable_memory_bytes_per_gpu"] = x["gpu_memory_bytes"] * x["gpu_memory_utilization"]
     element = x["bits"]["kv"] / 8
     if model.attention == "mla":
         row = (model.kv_lora_rank + model.qk_rope_head_dim) * element
+        if model.index_head_dim:
+            # DeepSeek-V3.2: 512 FP8 elements, four FP32 scales and 64 rotary elements of 16 bits; 132 bytes of indexer.
+            row = 132 + (656 if x["kv"] in ("fp8", "int8") else row)
         m["kv_bytes_per_token"], rank = model.kv_layers * row, row
     else:
         row = 2 * model.head_dim * element
         m["kv_bytes_per_token"] = model.kv_layers * model.kv_heads * row
         rank = max(1, ceil(model.kv_heads / tp)) * row
-    m["kv_bytes_per_token_per_gpu"] = ceil(model.kv_layers / pp) * rank
+    # Ranks of decode context parallelism hold every so manieth token.
+    m["kv_bytes_per_token_per_gpu"] = ceil(model.kv_layers / pp) * rank / x["decode_context_parallel"]
     free = m["usable_memory_bytes_per_gpu"] - m["weights_bytes_per_gpu"] - x["workspace_bytes"]
     m["_free"] = free
     m["kv_pool_bytes_per_gpu"] = UNKNOWN if free is UNKNOWN else max(free, Fraction(0))
     m["memory_shortfall_bytes_per_gpu"] = UNKNOWN if free is UNKNOWN else max(-free, Fraction(0))
-    block = x["kv_block_tokens"] * m["kv_bytes_per_token_per_gpu"]
-    m["kv_pool_tokens"] = floor(m["kv_pool_bytes_per_gpu"] / block) * x["kv_block_tokens"] * dp
-    m["kv_bytes_per_sequence"] = m["resident_tokens"] * m["kv_bytes_per_token"]
-    m["kv_bytes_per_sequence_per_gpu"] = m["resident_tokens"] * m["kv_bytes_per_token_per_gpu"]
-    pool = x["kv_efficiency"] * m["kv_pool_bytes_per_gpu"]
-    m["concurrency_memory"] = floor(pool / m["kv_bytes_per_sequence_per_gpu"]) * dp
+    m["_block"] = x["kv_block_tokens"] * x["decode_context_parallel"]
+    block = m["_block"] * m["kv_bytes_per_token_per_gpu"]
+    m["kv_pool_tokens"] = floor(m["kv_pool_bytes_per_gpu"] / block) * m["_block"] * dp
+    _sequences(x, m)
+
+
+def _sequences(x: Cell, m: Cell) -> None:
+    """How many fit: a sequence takes whole blocks, or an efficiency below 1 stands for what they lose."""
+    dp = x["data_parallel"]
+
+    def blocks(tokens: Any, size: Any = m["_block"]) -> Any:
+        return ceil(tokens / size) * size
+
+    in_blocks = x["kv_efficiency"] == 1
+    charged = {name: mean(blocks if in_blocks else lambda t: t) for name, mean in m["_charged"].items()}
+    whole = m["_charged"][x["resident_context"]](
+        (lambda t: blocks(t, x["kv_block_tokens"])) if in_blocks else lambda t: t
+    )
+    pool = x["kv_efficiency"] * m["kv_pool_bytes_per_gpu"] / m["kv_bytes_per_token_per_gpu"]
     # A sequence lies in the pool of one attention rank.
-    one_rank = m["kv_pool_tokens"] / x["data_parallel"]
-    whole = floor(one_rank / x.get("max_model_len", m["context_tokens_max"]))
-    m["concurrency_memory_worst"] = whole * x["data_parallel"]
+    tokens = m["kv_pool_tokens"] / dp if in_blocks else pool
+    held = charged[x["resident_context"]]
+    m["kv_bytes_per_sequence"] = whole * m["kv_bytes_per_token"]
+    m["kv_bytes_per_sequence_per_gpu"] = held * m["kv_bytes_per_token_per_gpu"]
+    m["concurrency_memory"] = floor(tokens / held) * dp
+    m["concurrency_memory_expected"] = floor(tokens / charged["final"]) * dp
+    m["concurrency_memory_mean"] = floor(tokens / charged["mean"]) * dp
+    m["concurrency_memory_residence"] = floor(tokens / charged["residence_weighted"]) * dp
+    longest = blocks(x.get("max_model_len", m["context_tokens_max"]))
+    m["concurrency_at_limit"] = m["kv_pool_tokens"] / longest
+    m["concurrency_memory_worst"] = floor(m["kv_pool_tokens"] / dp / longest) * dp
+    m["concurrency_scheduler"] = x["max_num_seqs"] * dp
 
 
 def _times(x: Cell, m: Cell) -> None:
@@ -143,7 +180,7 @@ def _times(x: Cell, m: Cell) -> None:
     if x["flop_params"] == "matmul":
         active = active - exact(model.params_embedding) * (1 if model.tie_word_embeddings else 2)
     x["multiplied"] = active
-    m["step_weights_read_s"] = x["stored"] / (tp * read)
+    m["step_weights_read_s"] = x["read"] / (tp * read)
     m["kv_read_per_context_token_s"] = m["kv_bytes_per_token_per_gpu"] * pp / (read * dp)
     m["kv_read_per_sequence_s"] = m["kv_read_per_context_token_s"] * m["step_context_tokens"]
     m["prefill_compute_per_token_s"] = 2 * active / (tp * x["peak_flops"] * x["mfu"] * dp)
@@ -161,7 +198,7 @@ def _ceilings(x: Cell, m: Cell) -> None:
         compute = intensity * x["bits"]["weight"] / 16
     else:
         gain = 2 * x["multiplied"] / intensity - m["step_context_tokens"] * m["kv_bytes_per_token"]
-        compute = x["stored"] / gain if gain > 0 else UNKNOWN
+        compute = x["read"] / gain if gain > 0 else UNKNOWN
     tpot, weights = x.get("tpot_slo_s", UNKNOWN), m["step_weights_read_s"]
     room = tpot - weights
     each = m["kv_read_per_sequence_s"] + x["step_per_sequence_s"]
@@ -170,8 +207,7 @@ def _ceilings(x: Cell, m: Cell) -> None:
     m["concurrency_compute"] = compute
     m["concurrency_slo"] = floor(batch)
     m["tpot_share"] = UNKNOWN if share is UNKNOWN else max(share, Fraction(0))
-    m["_scheduler"] = x["max_num_seqs"] * x["data_parallel"]
-    caps = (m["concurrency_memory"], floor(compute), m["concurrency_slo"], m["_scheduler"])
+    caps = (m["concurrency_memory"], floor(compute), m["concurrency_slo"], m["concurrency_scheduler"])
     m["concurrency"] = lowest(caps)
 
 
@@ -184,6 +220,7 @@ def _verdict(x: Cell, m: Cell) -> None:
     applies = {
         "dtype_unsupported_by_gpu": not _formats_ok(x),
         "tensor_parallel_illegal": not _split_ok(x),
+        **{name: parallel_problem(x["model"], lambda n: int(x[n])) == name for name in SPLITS},
         "context_exceeds_model": longest > limit or longest > stated or stated > limit,
         "catalog_value_missing": UNKNOWN in needed,
         "weights_exceed_memory": m["_free"] <= 0,
@@ -212,7 +249,7 @@ def _split_ok(x: Cell) -> bool:
     widths = [model.attention_heads]
     if not model.num_experts or model.num_moe_layers < model.num_layers:
         widths.append(model.intermediate_size)
-    if model.num_experts:
+    if model.num_experts and x["expert_parallel"] == 1:
         widths.append(model.moe_intermediate_size)
     heads = model.attention == "mla" or model.kv_heads % tp == 0 or tp % model.kv_heads == 0
     fits = x["instance"] is None or tp <= x["instance"].scale_up_gpus
@@ -238,7 +275,7 @@ def _limits(x: Cell, m: Cell) -> None:
             (
                 at(m["concurrency_memory"]),
                 at(m["concurrency_compute"]),
-                at(m["_scheduler"]),
+                at(m["concurrency_scheduler"]),
                 m["tpot_share"] / work,
                 (1 - out * weights / slack) / work,
             ),
@@ -270,4 +307,4 @@ def _quoted_step(x: Cell, m: Cell) -> None:
     m["decode_batch_quoted"], m["decode_context_quoted"] = batch, context
     per_sequence = m["kv_read_per_context_token_s"] * context + x["step_per_sequence_s"]
     m["decode_step_s"] = m["step_weights_read_s"] + batch * per_sequence
-    m["decode_bytes"] = x["stored"] + batch * context * m["kv_bytes_per_token"]
+    m["decode_bytes"] = x["read"] + batch * context * m["kv_bytes_per_token"]

@@ -177,8 +177,6 @@ def test_g08_bursts() -> None:
 
 
 WAITING = {
-    "B10": "mixed cache geometry: a size a token for each kind of attention layer, windows included",
-    "B12": "reading start-up logs: tokens that follow from the logged concurrency, not from the logged count",
     "C03": "reading request traces: rates, ratios and percentiles of total length",
     "C05": "reading request traces: prefix hits of an unbounded cache",
     "D13": "prefill as a limit of its own that can bind, beside tpot and e2e",

@@ -11,6 +11,7 @@ import xarray as xr
 from public_cases import GIB, plan, pool_gib, verify
 
 from gridplan import formulas as f
+from gridplan.measured.log_checks import check_estimate, effective_tokens
 
 
 def memory(total: float, utilization: float, weights: float, workspace: float, more: str = "") -> xr.Dataset:
@@ -108,6 +109,19 @@ def test_a14_a_still_longer_one_starts_again() -> None:
     )
 
 
+def test_a12_a13_a14_the_engine_rule_is_not_monotone() -> None:
+    # No printed term: up to 32k tokens the whole length is profiled at once, beyond that 2,048.
+    ds = plan("""
+workload: {prompt_tokens: 100, output_tokens: 100, arrival_rate: 1}
+deployment: {model: llama-3.1-8b, gpu: rtx-3090, engine: vllm@0.6, gpu_memory_utilization: 0.9}
+axes: {max_model_len: [20000, 29000, 35000]}
+""")
+    assert ds.concurrency_memory_worst.values.tolist() == [1, 0, 1]
+    assert ds.infeasible_reason.values.tolist() == [None, "sequence_exceeds_pool", None]
+    peaks = ds.activation_bytes_per_gpu / GIB
+    assert peaks.values == pytest.approx([2.07, 2.99, 1.2], rel=0.03)  # the first two are printed in the log
+
+
 def test_a16_activations_before_and_after_a_fix() -> None:
     # The ratios follow from the logged pools: terms of two decimals leave 0.02 GiB of them open.
     cache = "model: mistral-nemo-12b, kv_dtype: bf16, kv_block_tokens: 16"  # 40 layers, 8 heads of 128
@@ -190,12 +204,45 @@ def test_b07_data_parallel_attention_keeps_eight_caches() -> None:
 
 
 def test_b08_every_layer_counts_in_an_old_log() -> None:
-    ds = plan("""
-deployment: {model: unified, kv_dtype: bf16, kv_pool_bytes_given: 5.38 GiB, kv_block_tokens: 16}
-catalog: {models: {unified: {params_total: 117e9, num_layers: 36, hidden_size: 2880, attention_heads: 64, kv_heads: 8,
-  head_dim: 64, vocab_size: 201088, native_weight_dtype: mxfp4}}}
-""")
+    cache = "model: gpt-oss-120b, kv_dtype: bf16, kv_pool_bytes_given: 5.38 GiB, kv_block_tokens: 16"
+    ds = plan(f"deployment: {{{cache}, sliding_policy: full}}")
     verify("B08", kv_bytes_per_token=int(ds.kv_bytes_per_token), kv_tokens=int(ds.kv_pool_tokens))
+    # What admission really charges depends on the length.
+    admitted = plan(
+        f"deployment: {{{cache}, engine: vllm@0.11, max_num_batched_tokens: 8192}}\n"
+        "axes: {max_model_len: [8192, 131072]}"
+    )
+    assert admitted.kv_bytes_per_token.values.tolist() == [73_800, 39_208.5]
+
+
+def test_b10_heads_and_windows_of_two_kinds() -> None:
+    def tokens(pool: float, more: str) -> xr.Dataset:
+        return plan(
+            f"deployment: {{model: gemma-4-31b, kv_dtype: bf16, kv_pool_bytes_given: {pool} GiB, {more},\n"
+            "  max_model_len: 262144, kv_block_tokens: 16, max_num_batched_tokens: 8192}"
+        )
+
+    observed, nvfp4 = (tokens(pool, "engine: vllm@0.21") for pool in (64.68, 103.92))
+    assert int(observed.kv_pool_tokens) == pytest.approx(626_949, rel=1e-4)
+    assert int(nvfp4.kv_pool_tokens) == pytest.approx(1_007_303, rel=1e-4)
+    every_layer, windows = (tokens(64.68, f"sliding_policy: {policy}") for policy in ("full", "ideal_window"))
+    assert float(every_layer.kv_bytes_per_token) == 880 * 1024
+    assert 80 * 1024 < float(windows.kv_bytes_per_token) < 84 * 1024
+    estimate = check_estimate(74.95 * GIB, 972_134, 880 * 1024)
+    verify(
+        "B10",
+        observed_kib_per_token=float(observed.kv_bytes_per_token) / 1024,
+        observed_kib_per_token_nvfp4_weights=float(nvfp4.kv_bytes_per_token) / 1024,
+        estimate_self_consistent=estimate.severity != "error",
+        estimate_implied_kib_per_token=estimate.numbers["implied_bytes"] / 1024,
+        planner_kib_per_token_bounds=float(observed.kv_bytes_per_token_per_gpu) / 1024,
+    )
+
+
+def test_b12_the_concurrency_of_a_hybrid_is_right_and_its_token_line_is_not() -> None:
+    found = effective_tokens(290_864, 33.04, 32_768)
+    assert found is not None
+    verify("B12", effective_tokens=found, ratio=found / 290_864)
 
 
 def test_b13_fixed_pages_of_a_request() -> None:

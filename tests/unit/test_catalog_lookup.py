@@ -18,17 +18,23 @@ SHIPPED = load_catalog()
 @pytest.mark.parametrize(
     ("spec", "first"),
     [
-        ("vllm", "0.22"),
+        ("vllm", "0.28"),
         ("vllm@0.7.3", "0.4"),
         ("vllm@0.8", "0.8"),
-        ("vllm@0.18.1", "0.8"),
-        ("vllm@0.20.0", "0.19"),
+        ("vllm@0.8.3", "0.8"),
+        ("vllm@0.8.5", "0.8.4"),
+        ("vllm@0.9.1", "0.8.4"),
+        ("vllm@0.12", "0.10"),
+        ("vllm@0.16", "0.13"),
+        ("vllm@0.18.1", "0.17"),
+        ("vllm@0.20.0", "0.17"),
         ("vllm@0.21", "0.21"),
         ("vllm@v0.21.1rc2", "0.21"),
         ("vllm@0.22", "0.22"),
-        ("vllm@1.3", "0.22"),
-        ("sglang", "0.4"),
-        ("sglang@0.5.13.post1", "0.4"),
+        ("vllm@1.3", "0.28"),
+        ("sglang", "0.5.3"),
+        ("sglang@0.4.2", "0.3"),
+        ("sglang@0.5.13.post1", "0.5.3"),
         ("tensorrt-llm@1.2", "1.0"),
     ],
 )
@@ -43,7 +49,7 @@ def test_constants_change_with_the_version() -> None:
     graphs = [SHIPPED.engine(f"vllm@{version}").cuda_graphs_in_budget for version in ("0.20", "0.21", "0.22")]
     assert graphs == [False, True, True]
     rules = [SHIPPED.engine(f"vllm@{version}").activation_rule for version in ("0.11", "0.19")]
-    assert rules == ["sampler_forward", "by_family"]
+    assert rules == ["sampler_forward", "sampler_forward_kept"]
 
 
 def test_scheduler_defaults_depend_on_the_gpu() -> None:
@@ -92,7 +98,7 @@ def test_step_constants_are_assumptions_with_a_source() -> None:
         (lambda: SHIPPED.model("lama-3-8b"), ["unknown model lama-3-8b", "llama-3-8b"]),
         (lambda: SHIPPED.instance("aws-p5-48xlarg"), ["unknown instance", "aws-p5-48xlarge"]),
         (lambda: SHIPPED.engine("vlm"), ["unknown engine vlm", "did you mean vllm", "sglang"]),
-        (lambda: SHIPPED.engine("vllm@0.3"), ["vllm 0.3 is not in the catalog", "0.4 to 0.7", "0.22 and later"]),
+        (lambda: SHIPPED.engine("vllm@0.3"), ["vllm 0.3 is not in the catalog", "0.4 to 0.7", "0.28 and later"]),
         (lambda: SHIPPED.engine("vllm@newest"), ["'newest' is not a version"]),
         (lambda: SHIPPED.dtype("kv", "int4"), ["unknown kv dtype int4", "fp8"]),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gridplan.catalog import Catalog, load_catalog
+from gridplan.catalog import Catalog, groups_text, load_catalog
 from gridplan.errors import CatalogError
 
 GIB = 2**30
@@ -85,14 +85,13 @@ def test_a_new_model_gets_what_follows_from_its_geometry() -> None:
     model = over(models={"ours": NEW_MODEL}).model("ours")
     assert (model.kv_layers, model.attention, model.num_moe_layers) == (32, "gqa", 0)
     assert (model.params_active, model.params_embedding) == (8.03e9, 128256 * 4096)
-    assert (model.native_weight_dtype, model.unsupported_reason) == ("bf16", None)
+    assert (model.native_weight_dtype, groups_text(model.layer_groups)) == ("bf16", "32 full 8x128")
 
 
-def test_a_new_model_with_sliding_layers_is_refused_like_a_shipped_one() -> None:
+def test_counts_of_sliding_layers_become_groups() -> None:
     model = over(models={"ours": NEW_MODEL | {"num_sliding_layers": 24, "sliding_window": "4Ki tokens"}}).model("ours")
     assert model.kv_layers == 8
-    assert model.unsupported_reason is not None
-    assert model.unsupported_reason.startswith("24 of 32 layers are sliding-window attention (window 4096)")
+    assert groups_text(model.layer_groups) == "8 full 8x128, 24 sliding 8x128 window 4096"
 
 
 def test_overriding_one_count_renews_what_followed_from_it() -> None:
@@ -200,7 +199,7 @@ def test_a_price_is_a_finite_number_above_zero(price: object) -> None:
         ({"engines": {"@0.21": {"mbu": 0.7}}}, "no engine name before the @"),
         ({"engines": {"vllm": {"mbu": 1.2}}}, "a number above 0 and at most 1 is due, not 1.2"),
         ({"engines": {"vllm": {"version_to": 0.3}}}, "a version in quotes is due"),
-        ({"engines": {"vllm": {"version_to": "0.3"}}}, "version_to 0.3 is before version_from 0.22"),
+        ({"engines": {"vllm": {"version_to": "0.3"}}}, "version_to 0.3 is before version_from 0.28"),
         ({"engines": {"vlm": {"default_fraction": 0.9}}}, "catalog.engines.vlm: a new entry needs fraction_meaning"),
     ],
 )

@@ -76,7 +76,7 @@ policy: {rho_target: 0.65}
 
 
 def test_a_pipeline_longer_than_the_model_is_illegal() -> None:
-    assert plan("pipeline_parallel: 81")["infeasible_reason"] == "tensor_parallel_illegal"
+    assert plan("pipeline_parallel: 81")["infeasible_reason"] == "pipeline_parallel_illegal"
 
 
 def test_a_lone_sequence_runs_also_where_flops_bind_it() -> None:

@@ -10,12 +10,14 @@ import pytest
 from gridplan.formulas import (
     activation_forward_bytes,
     activation_peak_bytes,
+    activation_peak_kept_bytes,
     activation_sampler_bytes,
     blocks_for_tokens,
     concurrency_ceiling,
     concurrency_memory,
     concurrency_memory_tokens,
     concurrency_memory_worst,
+    hidden_states_bytes,
     kv_bytes_per_token_attention,
     kv_bytes_per_token_mla,
     kv_bytes_per_token_per_gpu_attention,
@@ -132,14 +134,21 @@ def test_forward_peak_matches_start_up_logs(tokens: int, logged_gib: float) -> N
 
 
 def test_sampler_peak_matches_a_start_up_log() -> None:
-    # Llama-3.3-70B FP8 on an H100 with 1,024 sequences: 4.84 GiB
-    assert activation_sampler_bytes(1024, 128256) / GIB == pytest.approx(4.84, rel=0.03)
+    # Llama-3.3-70B FP8 on an H100 with 1,024 sequences: 4.84 GiB, the hidden states of 8,192 tokens among them
+    peak = activation_sampler_bytes(1024, 128256) + hidden_states_bytes(8192, 8192)
+    assert peak / GIB == pytest.approx(4.84, rel=0.01)
 
 
 def test_activation_peak_is_the_larger_one() -> None:
     tokens = np.array([2048.0, 40000.0])
-    peak = activation_peak_bytes(256, 128256, 4096, 14336, 1, tokens)
-    assert peak.tolist() == [activation_sampler_bytes(256, 128256), activation_forward_bytes(4096, 14336, 1, 40000)]
+    sampler, hidden = activation_sampler_bytes(256, 128256), hidden_states_bytes(4096, tokens)
+    forward = activation_forward_bytes(4096, 14336, 1, tokens)
+    peak = activation_peak_bytes(sampler, forward, hidden)
+    assert peak.tolist() == [sampler + hidden[0], forward[1]]
+    assert activation_peak_kept_bytes(sampler, forward, hidden).tolist() == [
+        sampler + hidden[0],
+        forward[1] + hidden[1],
+    ]
 
 
 def test_tensor_parallel_legality() -> None:

@@ -1,0 +1,156 @@
+"""Terms of the memory budget as inputs: what the contract says of each, else the engine's rule with its provenance.
+
+A term is also an input, so a measured one replaces the rule. `workspace_bytes` is their sum unless the contract gives
+it; where it does, the terms are not known and stay empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from gridplan import formulas
+from gridplan.catalog import Catalog, Engine, Model, load_catalog
+from gridplan.catalog.versions import range_text
+from gridplan.engine.field import Field, combine, lookup
+from gridplan.engine.labels import Labels
+from gridplan.engine.resolve import Origin, OriginOf
+from gridplan.engine.workspace import Deployed, activation_bytes, cuda_graphs_bytes, lora_bytes, non_torch_bytes
+
+__all__ = ["BUDGET_TERMS", "budget_values"]
+
+BUDGET_TERMS = (
+    "non_torch_bytes",
+    "activation_bytes",
+    "cuda_graphs_bytes",
+    "lora_bytes",
+    "draft_weights_bytes",
+    "multimodal_bytes",
+    "reserve_bytes",
+)
+"""Inputs whose sum is `workspace_bytes`, in the order of the sum."""
+
+_NOT_ENGINES = ("multimodal_bytes", "reserve_bytes")
+"""Terms that no rule gives: 0 unless the contract states them."""
+
+DRAFT = "draft_weights_bytes"
+
+Rule = Callable[[Catalog, Engine | None, Model | None, Deployed], float | None]
+
+
+def budget_values(labels: Labels, known: Mapping[str, Field], own: Mapping[str, Field]) -> dict[str, Field]:
+    """Each term of the workspace [bytes per GPU], the adapter slots behind one of them, and `workspace_bytes`."""
+    resolver, space = labels.resolver, labels.space
+    values = {
+        "max_loras": resolver.resolve("max_loras", space.constant(0.0, np.float64)),
+        "max_lora_rank": resolver.resolve("max_lora_rank", space.constant(16.0, np.float64)),
+    }
+    stated = resolver.peek("workspace_bytes")
+    cell = (
+        labels.engine,
+        labels.model,
+        labels.weight_dtype,
+        known["tensor_parallel"],
+        own["max_num_seqs"],
+        own["max_num_batched_tokens"],
+        own["gpu_memory_utilization"],
+        values["max_loras"],
+        values["max_lora_rank"],
+    )
+    for name in BUDGET_TERMS:
+        if name == DRAFT:
+            default = lookup(_draft(labels), labels.draft_model, known["tensor_parallel"])
+        elif name in _NOT_ENGINES:
+            default = space.constant(0.0, np.float64)
+        else:
+            default = lookup(_in_cell(labels, _RULES[name]), *cell)
+        if not np.isnan(stated.data).all():
+            default = combine(lambda term, total: np.where(np.isnan(total), term, np.nan), default, stated)
+        values[name] = resolver.resolve(name, default, _origin_of(labels, name, known))
+    total = combine(formulas.budget_sum_bytes, *(values[name] for name in BUDGET_TERMS))
+    derived = Origin("assumption", " + ".join(BUDGET_TERMS), provider="derived")
+    values["workspace_bytes"] = resolver.resolve("workspace_bytes", total, lambda _: derived)
+    return values
+
+
+def _origin_of(labels: Labels, name: str, known: Mapping[str, Field]) -> OriginOf | None:
+    if name == DRAFT:
+        return labels.of("draft_model", labels.draft_model, labels.catalog.model)
+    return None if name in _NOT_ENGINES else _origin(labels, name.removesuffix("_bytes"), known)
+
+
+def _draft(labels: Labels) -> Callable[[str | None, float], float | None]:
+    """Weights of a draft model on one GPU, in its own format and split as the target is [bytes]; 0 without one."""
+    catalog = labels.catalog
+
+    def weights(name: str | None, tensor_parallel: float) -> float | None:
+        if name is None:
+            return 0.0
+        model = catalog.model(name)
+        if model.params_total is None:
+            return None
+        bits = catalog.dtype("weight", model.native_weight_dtype).bits_per_element
+        stored = formulas.weights_bytes(model.params_total, bits)
+        return float(formulas.draft_weights_bytes_per_gpu(stored, tensor_parallel))
+
+    return weights
+
+
+def _in_cell(labels: Labels, rule: Rule) -> Callable[..., float | None]:
+    """A rule as a function of the labels and numbers of a cell."""
+    catalog = labels.catalog
+
+    def term(engine: str | None, model: str | None, dtype: str | None, *numbers: float) -> float | None:
+        tensor_parallel, seqs, tokens, fraction, loras, rank = numbers
+        at = Deployed(tensor_parallel, seqs, tokens, fraction, dtype, loras, rank)
+        return rule(catalog, catalog.engine(engine) if engine else None, catalog.model(model) if model else None, at)
+
+    return term
+
+
+def _non_torch(_: Catalog, engine: Engine | None, __: Model | None, at: Deployed) -> float | None:
+    return None if engine is None else non_torch_bytes(engine, at)
+
+
+def _activation(catalog: Catalog, engine: Engine | None, model: Model | None, at: Deployed) -> float | None:
+    if engine is None or (model is None and engine.activation_rule != "none"):
+        return None
+    return 0.0 if model is None else activation_bytes(catalog, engine, model, at)
+
+
+def _cuda_graphs(_: Catalog, engine: Engine | None, __: Model | None, ___: Deployed) -> float | None:
+    return None if engine is None else cuda_graphs_bytes(engine)
+
+
+def _lora(_: Catalog, __: Engine | None, model: Model | None, at: Deployed) -> float | None:
+    return lora_bytes(model, at)
+
+
+_RULES: Mapping[str, Rule] = {
+    "non_torch_bytes": _non_torch,
+    "activation_bytes": _activation,
+    "cuda_graphs_bytes": _cuda_graphs,
+    "lora_bytes": _lora,
+}
+
+
+def _origin(labels: Labels, term: str, known: Mapping[str, Field]) -> OriginOf:
+    """Provenance of a term: the rule, the versions it was measured on, and where; the engine entry's own elsewhere."""
+
+    def origin(index: Mapping[str, int]) -> Origin:
+        label = labels.engine.at(labels.space, index)
+        if label is None:
+            return Origin("", "not given", provider="none")
+        if term == "lora":
+            return Origin("fact", "slots x rank x widths of the target modules x 2 B", provider="derived")
+        engine = labels.catalog.engine(label)
+        row = labels.catalog.memory_term(engine, term, float(known["tensor_parallel"].at(labels.space, index)))
+        if row is None or engine not in load_catalog().engines:  # a contract's own entry speaks for itself
+            return Origin(engine.cls, engine.source, engine.as_of or "", f"engine {label}")
+        versions = range_text(row.version_from, row.version_to)
+        return Origin(
+            row.cls, f"{row.rule} ({engine.name} {versions}): {row.source}", row.as_of or "", f"engine {label}"
+        )
+
+    return origin
