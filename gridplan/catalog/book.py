@@ -6,7 +6,7 @@ Shipped values were compiled on 2026-11-29; an entry's `as_of` is the date its s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -33,6 +33,8 @@ class Catalog:
     dtypes: Mapping[tuple[str, str], Dtype]
     activation_families: Mapping[str, ActivationFamily]
     memory_terms: tuple[MemoryTerm, ...]
+    _engine_of: dict[str, Engine] = field(init=False, repr=False, default_factory=dict)
+    """Engine entries by the labels that were asked for: a cube asks for the same few in every cell."""
 
     def gpu(self, gpu_id: str) -> Gpu:
         """The GPU of that id; CatalogError with the nearest ids when there is none."""
@@ -59,6 +61,11 @@ class Catalog:
         >>> load_catalog().engine("vllm@0.21.1").cuda_graphs_in_budget
         True
         """
+        if spec not in self._engine_of:
+            self._engine_of[spec] = self._find_engine(spec)
+        return self._engine_of[spec]
+
+    def _find_engine(self, spec: str) -> Engine:
         name, version = split_spec(spec)
         entries = self._versions_of(name)
         if not entries:

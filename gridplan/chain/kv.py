@@ -140,19 +140,18 @@ def kv_bytes_per_sequence_per_gpu(
     kv_bytes_per_token_per_gpu: Array,
     kv_uniform: Array,
     kv_efficiency: Array,
-    tensor_parallel: Array,
-    pipeline_parallel: Array,
+    kv_rank_share: Array,
     resident_context_code: Array,
     kv_charge_final: Array,
     kv_charge_mean: Array,
     kv_charge_residence: Array,
     kv_charge_max: Array,
 ) -> Array:
-    """KV bytes of one sequence on one rank [bytes]; a given figure is split evenly over the ranks."""
+    """KV bytes of one sequence on one rank [bytes]; a given figure is sharded as the model's own layers."""
     charged = _by_convention(resident_context_code, kv_charge_final, kv_charge_mean, kv_charge_residence, kv_charge_max)
     linear = kernels.kv_bytes_per_sequence(resident_tokens, kv_bytes_per_token_per_gpu)
     computed = np.where((kv_uniform == 1) & (kv_efficiency != 1), linear, charged)
-    return first_given(kv_bytes_per_sequence_given / (tensor_parallel * pipeline_parallel), computed)
+    return first_given(kv_bytes_per_sequence_given * kv_rank_share, computed)
 
 
 def kv_pool_usable_bytes(

@@ -41,6 +41,7 @@ def check_agreement(resolver: Resolver, values: Mapping[str, Field], labels: Map
         if (total & ~np.isnan(resolver.peek(name).data)).any():
             resolver.problem(f"workspace_bytes is the sum of {', '.join(BUDGET_TERMS)}: give it or its terms", name)
     _check_sum(resolver, values)
+    _check_size(resolver, values)
     for name, dtype in _BYTES_OF_FORMAT.items():
         given = resolver.grid.given.get(name)
         if given is not None and not isinstance(given.value, By) and len(labels[dtype].unique) > 1:
@@ -84,6 +85,26 @@ def _check_sum(resolver: Resolver, values: Mapping[str, Field]) -> None:
             "one of them is wrong, or of another start",
             "kv_pool_bytes_given",
         )
+
+
+def _check_size(resolver: Resolver, values: Mapping[str, Field]) -> None:
+    """A measured pool that is larger than the memory of its GPU is of another GPU, or of several."""
+    of_rank = values["kv_pool_tokens_given"].data / values["data_parallel"].data * values["kv_any_token_bytes"].data
+    pools = {
+        "kv_pool_bytes_given": values["kv_pool_bytes_given"].data,
+        "kv_pool_tokens_given": np.where(values["kv_uniform"].data == 1, of_rank, np.nan),
+    }
+    size = values["gpu_memory_bytes"].data
+    for name, pool in pools.items():
+        larger = pool > size
+        if larger.any():
+            worst = np.unravel_index(np.argmax(larger), larger.shape)
+            gib = [float(np.broadcast_to(x, larger.shape)[worst]) / 2**30 for x in (pool, size)]
+            resolver.problem(
+                f"a pool of {gib[0]:,.2f} GiB on each GPU is more than its memory of {gib[1]:,.2f} GiB "
+                "(bytes are of one GPU, tokens of a replica)",
+                name,
+            )
 
 
 def check_bounds(resolver: Resolver, values: Mapping[str, Field]) -> None:

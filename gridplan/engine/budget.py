@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gridplan import formulas
-from gridplan.catalog import Catalog, Engine, Model, load_catalog
+from gridplan.catalog import load_catalog
 from gridplan.catalog.versions import range_text
-from gridplan.engine.field import Field, combine, lookup
+from gridplan.engine.field import Field, combine, lookup, varying
 from gridplan.engine.labels import Labels
 from gridplan.engine.resolve import Origin, OriginOf
-from gridplan.engine.workspace import Deployed, activation_bytes, cuda_graphs_bytes, lora_bytes, non_torch_bytes
+from gridplan.engine.workspace import activation_bytes, cuda_graphs_bytes, lora_bytes, non_torch_bytes
 
 __all__ = ["BUDGET_TERMS", "budget_values"]
 
@@ -36,7 +36,12 @@ _NOT_ENGINES = ("multimodal_bytes", "reserve_bytes")
 
 DRAFT = "draft_weights_bytes"
 
-Rule = Callable[[Catalog, Engine | None, Model | None, Deployed], float | None]
+_RULES: Mapping[str, Callable[[Labels, Mapping[str, Field]], Field]] = {
+    "non_torch_bytes": non_torch_bytes,
+    "activation_bytes": activation_bytes,
+    "cuda_graphs_bytes": cuda_graphs_bytes,
+    "lora_bytes": lora_bytes,
+}
 
 
 def budget_values(labels: Labels, known: Mapping[str, Field], own: Mapping[str, Field]) -> dict[str, Field]:
@@ -47,26 +52,18 @@ def budget_values(labels: Labels, known: Mapping[str, Field], own: Mapping[str, 
         "max_lora_rank": resolver.resolve("max_lora_rank", space.constant(16.0, np.float64)),
     }
     stated = resolver.peek("workspace_bytes")
-    cell = (
-        labels.engine,
-        labels.model,
-        labels.weight_dtype,
-        known["tensor_parallel"],
-        own["max_num_seqs"],
-        own["max_num_batched_tokens"],
-        own["gpu_memory_utilization"],
-        values["max_loras"],
-        values["max_lora_rank"],
-    )
+    read = {**known, **own, **values}
     for name in BUDGET_TERMS:
         if name == DRAFT:
             default = lookup(_draft(labels), labels.draft_model, known["tensor_parallel"])
         elif name in _NOT_ENGINES:
             default = space.constant(0.0, np.float64)
         else:
-            default = lookup(_in_cell(labels, _RULES[name]), *cell)
+            default = _RULES[name](labels, read)
         if not np.isnan(stated.data).all():
             default = combine(lambda term, total: np.where(np.isnan(total), term, np.nan), default, stated)
+        # A rule reads what it might need; a term depends on what makes a difference to it.
+        default = varying(space, default)
         values[name] = resolver.resolve(name, default, _origin_of(labels, name, known))
     total = combine(formulas.budget_sum_bytes, *(values[name] for name in BUDGET_TERMS))
     derived = Origin("assumption", " + ".join(BUDGET_TERMS), provider="derived")
@@ -95,44 +92,6 @@ def _draft(labels: Labels) -> Callable[[str | None, float], float | None]:
         return float(formulas.draft_weights_bytes_per_gpu(stored, tensor_parallel))
 
     return weights
-
-
-def _in_cell(labels: Labels, rule: Rule) -> Callable[..., float | None]:
-    """A rule as a function of the labels and numbers of a cell."""
-    catalog = labels.catalog
-
-    def term(engine: str | None, model: str | None, dtype: str | None, *numbers: float) -> float | None:
-        tensor_parallel, seqs, tokens, fraction, loras, rank = numbers
-        at = Deployed(tensor_parallel, seqs, tokens, fraction, dtype, loras, rank)
-        return rule(catalog, catalog.engine(engine) if engine else None, catalog.model(model) if model else None, at)
-
-    return term
-
-
-def _non_torch(_: Catalog, engine: Engine | None, __: Model | None, at: Deployed) -> float | None:
-    return None if engine is None else non_torch_bytes(engine, at)
-
-
-def _activation(catalog: Catalog, engine: Engine | None, model: Model | None, at: Deployed) -> float | None:
-    if engine is None or (model is None and engine.activation_rule != "none"):
-        return None
-    return 0.0 if model is None else activation_bytes(catalog, engine, model, at)
-
-
-def _cuda_graphs(_: Catalog, engine: Engine | None, __: Model | None, ___: Deployed) -> float | None:
-    return None if engine is None else cuda_graphs_bytes(engine)
-
-
-def _lora(_: Catalog, __: Engine | None, model: Model | None, at: Deployed) -> float | None:
-    return lora_bytes(model, at)
-
-
-_RULES: Mapping[str, Rule] = {
-    "non_torch_bytes": _non_torch,
-    "activation_bytes": _activation,
-    "cuda_graphs_bytes": _cuda_graphs,
-    "lora_bytes": _lora,
-}
 
 
 def _origin(labels: Labels, term: str, known: Mapping[str, Field]) -> OriginOf:

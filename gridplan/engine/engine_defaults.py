@@ -11,7 +11,7 @@ from gridplan.catalog import Engine
 from gridplan.catalog.entries import HUGE_GPU_BYTES
 from gridplan.chain.memory import first_given
 from gridplan.engine.budget import budget_values
-from gridplan.engine.field import Field, combine, lookup
+from gridplan.engine.field import Field, combine, lookup, varying
 from gridplan.engine.labels import Labels
 from gridplan.engine.resolve import Origin, OriginOf
 
@@ -59,7 +59,7 @@ def _fraction(labels: Labels, known: Mapping[str, Field]) -> Field:
         return float(formulas.static_fraction_parts(memory_bytes, tensor_parallel, pipeline_parallel))
 
     parallel = (known["tensor_parallel"], known["pipeline_parallel"])
-    return lookup(fraction, labels.engine, known["gpu_memory_bytes"], *parallel)
+    return varying(labels.space, lookup(fraction, labels.engine, known["gpu_memory_bytes"], *parallel))
 
 
 def _step_origin(labels: Labels) -> OriginOf:
@@ -98,7 +98,9 @@ def _scheduler(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
             return None
         return engine(name).max_num_batched_tokens(bool(big), most, bool(largest))
 
-    tokens = lookup(budget, labels.engine, large, huge, length)
+    # Few engines choose their batch by the length.
+    tokens = varying(labels.space, lookup(budget, labels.engine, large, huge, length))
+    seqs = varying(labels.space, seqs)
     return {
         "max_model_len": stated,
         "max_num_seqs": resolver.resolve("max_num_seqs", seqs, of_engine),

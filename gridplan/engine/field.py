@@ -111,7 +111,8 @@ def varying(space: Space, item: Field) -> Field:
         if name not in dims:
             continue
         first = data.take([0], axis=axis)
-        if np.array_equal(data, np.broadcast_to(first, data.shape), equal_nan=True):
+        numbers = data.dtype != object
+        if np.array_equal(data, np.broadcast_to(first, data.shape), equal_nan=numbers):
             data = first
             dims.discard(name)
     return Field(data, frozenset(dims))

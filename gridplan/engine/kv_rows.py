@@ -1,8 +1,9 @@
 """The layer groups of a model as an engine charges them: rows of blocks, by the policy for windows.
 
 A row is (bytes of a block of all its layers on one rank, tokens of that block, tokens a sequence keeps at most, blocks
-beside them); `formulas.kv_charge_bytes` sums over rows. Beside the rows stands the page in which the pool is handed
-out, 0 where it is not handed out in pages.
+beside them); `formulas.kv_charge_bytes` sums over rows. Some engines admit a window with the tokens in flight beside
+it: such a row says so, and who reads it adds them to what is kept. Beside the rows stands the page in which the pool is
+handed out, 0 where it is not handed out in pages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gridplan import formulas
 from gridplan.catalog import LayerGroup
 from gridplan.formulas.kv_pages import attention_block_tokens, block_tokens_in_page, bundle_size
 
-__all__ = ["UNKNOWN", "Charge", "Row", "Setting", "charge_of", "held_of", "read_of"]
+__all__ = ["UNKNOWN", "Charge", "Row", "Setting", "charge_of", "read_of"]
 
 BITS_FP8 = 8.0
 GROWING = ("full", "mla", "sparse_mla")
@@ -24,12 +25,13 @@ WINDOWED = ("sliding", "chunked")
 
 
 class Row(NamedTuple):
-    """One summand of the charge."""
+    """One summand of the charge; `in_flight` is 1 where tokens in flight are kept beside `limit_tokens`, else 0."""
 
     block_bytes: float
     block_tokens: float
     limit_tokens: float
     extra_blocks: float
+    in_flight: float = 0.0
 
 
 class Charge(NamedTuple):
@@ -46,19 +48,17 @@ UNKNOWN = Charge((Row(math.nan, 1.0, math.inf, 0.0),), math.nan, True)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a replica is cut and what its engine does: parallel degrees, block, batched tokens, policy for windows."""
+    """How a replica is cut and what its engine does: parallel degrees, block, policy for windows."""
 
     kv_bits: float
     tensor_parallel: float = 1.0
     pipeline_parallel: float = 1.0
     decode_context_parallel: float = 1.0
     block_tokens: float = 1.0
-    max_num_batched_tokens: float = math.nan
     sliding_policy: str = "ideal_window"
     sliding_pool_ratio: float | None = None
     chunks_in_full: bool = False
     block_alignment_tokens: float = 1.0
-    in_flight_steps: float = 1.0
     state_blocks: float = 1.0
     num_speculative_tokens: float = 0.0
     draft_layers: float = 0.0
@@ -85,11 +85,6 @@ def charge_of(groups: Iterable[LayerGroup], setting: Setting, drafts: Iterable[L
     if setting.sliding_policy == "engine_admission" and setting.sliding_pool_ratio is None:
         return _paged(kinds, setting)
     return _ideal(kinds, setting)
-
-
-def held_of(groups: Iterable[LayerGroup], setting: Setting, drafts: Iterable[LayerGroup] = ()) -> Charge:
-    """What a decoding sequence holds: windows are freed at each step, so one token stands beside them, no prefill."""
-    return charge_of(groups, replace(setting, max_num_batched_tokens=1.0, in_flight_steps=1.0), drafts)
 
 
 def read_of(groups: Iterable[LayerGroup], setting: Setting, drafts: Iterable[LayerGroup] = ()) -> Charge:
@@ -200,7 +195,6 @@ def _paged(kinds: Sequence[_Kind], setting: Setting) -> Charge:
         block = max(block, attention_block_tokens(max(states), max(tokens), int(setting.block_alignment_tokens)))
     page = max([block * size for size in tokens] + ([] if tokens else states))
     bundle = bundle_size([int(item.layers) for item in kinds])
-    in_flight = setting.max_num_batched_tokens * setting.in_flight_steps
     rows = []
     for item in kinds:
         size = math.ceil(item.layers / bundle) * bundle * page
@@ -211,8 +205,8 @@ def _paged(kinds: Sequence[_Kind], setting: Setting) -> Charge:
         if item.kind in GROWING or setting.sliding_policy == "full":
             rows.append(Row(size, held * setting.decode_context_parallel, math.inf, 0.0))
         elif item.kind == "chunked":
-            rows.append(Row(size, held, item.window + in_flight, 0.0))
+            rows.append(Row(size, held, item.window, 0.0, 1.0))
         else:
             # One block more: the window's first token seldom lies at the start of a block.
-            rows.append(Row(size, held, item.window - 1 + in_flight, 1.0))
+            rows.append(Row(size, held, item.window - 1, 1.0, 1.0))
     return Charge(tuple(rows), bundle * page, False)

@@ -126,6 +126,16 @@ def _check_budget(resolver: Resolver, values: Mapping[str, Field], labels: Mappi
             f"draft_weights_bytes is needed: the catalog has no parameter count of draft_model {names}", "draft_model"
         )
     budget = budget & ~unweighed
+    slots = (
+        np.isnan(values["lora_bytes"].data) & (values["max_loras"].data > 0) & ~has_values(values, "workspace_bytes")
+    )
+    if (budget & slots).any():
+        where = np.broadcast_arrays(budget & slots, labels["model"].data)
+        names = ", ".join(str(name) for name in dict.fromkeys(where[1][where[0]].tolist()) if name)
+        resolver.problem(
+            f"lora_bytes is needed: what adapters of {names or 'no model'} take is not understood", "max_loras"
+        )
+    budget = budget & ~slots
     for name in ("gpu_memory_utilization", "workspace_bytes"):
         if (budget & ~has_values(values, name)).any():
             engines = ", ".join(str(label) for label in labels["engine"].unique if label)

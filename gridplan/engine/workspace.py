@@ -1,15 +1,24 @@
-"""Memory that an engine takes beside weights and KV cache, as named terms that add up, for one GPU of a cell."""
+"""Memory that an engine takes beside weights and KV cache, as named terms that add up, for one GPU of every cell.
+
+What an engine or a model brings to a rule is looked up by its label; the rule itself is one broadcast formula. NaN
+where a rule or one of its numbers is not known.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gridplan import formulas
-from gridplan.catalog import Catalog, Engine, Model
+from gridplan.catalog import Engine, Model
+from gridplan.engine.field import Field, combine, lookup
+from gridplan.engine.labels import Labels
+from gridplan.formulas.activation import SAMPLER_BYTES_PER_LOGIT
 
-__all__ = ["Deployed", "activation_bytes", "budget_terms", "cuda_graphs_bytes", "lora_bytes", "non_torch_bytes"]
+__all__ = ["activation_bytes", "cuda_graphs_bytes", "lora_bytes", "non_torch_bytes"]
 
 GIB = 2**30
 
@@ -17,102 +26,94 @@ _WITHOUT_EXPERT_BUFFERS = ("mxfp4",)
 """Weight formats whose expert kernels keep no 16-bit buffers (gpt-oss-20b on vLLM 0.19: 2.87 GiB, the sampler's alone;
 llm-d-incubation/llm-d-planner@2d557dc, class measurement)."""
 
-
-@dataclass(frozen=True, slots=True)
-class Deployed:
-    """What the terms depend on beside engine and model; NaN where it is not known."""
-
-    tensor_parallel: float
-    max_num_seqs: float
-    max_num_batched_tokens: float
-    gpu_memory_utilization: float
-    weight_dtype: str | None = None
-    max_loras: float = 0.0
-    max_lora_rank: float = 16.0
+_FREED, _KEPT = "sampler_forward", "sampler_forward_kept"
+_RULES = ("none", "by_family", _FREED, _KEPT)
+_NO_MODEL = ("none",)
+"""Rules of the activation peak, and those that need no model."""
 
 
-def budget_terms(catalog: Catalog, engine: Engine, model: Model, deployed: Deployed) -> Mapping[str, float] | None:
-    """The engine's own terms for one GPU [bytes]: non_torch, activation, cuda_graphs, lora; None where one lacks.
-
-    >>> from gridplan.catalog import load_catalog
-    >>> known = load_catalog()
-    >>> at = Deployed(1, 1024, 8192, 0.9)
-    >>> terms = budget_terms(known, known.engine("vllm@0.19"), known.model("llama-3.1-8b"), at)
-    >>> {name: round(value / 2**30, 2) for name, value in terms.items()}
-    {'non_torch': 0.27, 'activation': 1.9, 'cuda_graphs': 0.0, 'lora': 0.0}
-    """
-    terms = {
-        "non_torch": non_torch_bytes(engine, deployed),
-        "activation": activation_bytes(catalog, engine, model, deployed),
-        "cuda_graphs": cuda_graphs_bytes(engine),
-        "lora": lora_bytes(model, deployed),
-    }
-    known = {name: value for name, value in terms.items() if value is not None}
-    return known if len(known) == len(terms) else None
-
-
-def non_torch_bytes(engine: Engine, deployed: Deployed) -> float | None:
+def non_torch_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
     """Device memory outside the tensor library [bytes]: communication buffers, library handles, device context."""
-    gib = engine.non_torch_gib_tp1 if deployed.tensor_parallel == 1 else engine.non_torch_gib_tp2plus
-    if gib is None:
-        return None
-    if engine.fraction_meaning == "of_free_static":
-        return _known(formulas.context_share_bytes(gib * GIB, deployed.gpu_memory_utilization))
-    return gib * GIB
+
+    def gib(engine: Engine, tensor_parallel: float) -> float | None:
+        return engine.non_torch_gib_tp1 if tensor_parallel == 1 else engine.non_torch_gib_tp2plus
+
+    held = _of_engine(labels, gib, known["tensor_parallel"])
+    measures_free = _of_engine(labels, lambda engine: float(engine.fraction_meaning == "of_free_static"))
+
+    def term(gib: NDArray[Any], free: NDArray[Any], fraction: NDArray[Any]) -> NDArray[Any]:
+        return np.where(free == 1, formulas.context_share_bytes(gib * GIB, fraction), gib * GIB)
+
+    return combine(term, held, measures_free, known["gpu_memory_utilization"])
 
 
-def cuda_graphs_bytes(engine: Engine) -> float | None:
+def cuda_graphs_bytes(labels: Labels, _: Mapping[str, Field]) -> Field:
     """CUDA graphs as far as the budget counts them [bytes]; elsewhere they come out of what the fraction leaves."""
-    if engine.cuda_graphs_in_budget is None:
-        return None
-    if not engine.cuda_graphs_in_budget:
-        return 0.0
-    return None if engine.cuda_graphs_gib is None else engine.cuda_graphs_gib * GIB
+
+    def counted(engine: Engine) -> float | None:
+        if engine.cuda_graphs_in_budget is None:
+            return None
+        if not engine.cuda_graphs_in_budget:
+            return 0.0
+        return None if engine.cuda_graphs_gib is None else engine.cuda_graphs_gib * GIB
+
+    return _of_engine(labels, counted)
 
 
-def lora_bytes(model: Model | None, deployed: Deployed) -> float | None:
-    """Adapter slots [bytes]: 0 without any; None for layers whose adapters are not understood (latent, linear)."""
-    if deployed.max_loras == 0:
-        return 0.0
-    if model is None or model.head_dim is None or model.num_linear_layers:
-        return None
-    tensor_parallel = deployed.tensor_parallel
-    return _known(
-        formulas.lora_bytes(
-            deployed.max_loras,
-            deployed.max_lora_rank,
-            model.num_layers,
-            model.hidden_size,
-            model.attention_heads * model.head_dim,
-            model.kv_heads * model.head_dim,
-            _dense_width(model),
-            tensor_parallel,
-            min(tensor_parallel, model.kv_heads),
-        )
+def lora_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
+    """Adapter slots [bytes]: 0 without any; NaN for layers whose adapters are not understood (latent, linear)."""
+    shapes: tuple[Callable[[Model], float], ...] = (
+        lambda m: m.num_layers,
+        lambda m: m.hidden_size,
+        lambda m: m.attention_heads * (m.head_dim or 0),
+        lambda m: m.kv_heads * (m.head_dim or 0),
+        _dense_width,
     )
 
+    def width(get: Callable[[Model], float]) -> Field:
+        return _of_model(labels, lambda m: get(m) if _takes_adapters(m) else None)
 
-def activation_bytes(catalog: Catalog, engine: Engine, model: Model, deployed: Deployed) -> float | None:
+    widths = [width(get) for get in shapes]
+    kv_heads = _of_model(labels, lambda m: m.kv_heads if _takes_adapters(m) else None)
+    shards = combine(np.minimum, known["tensor_parallel"], kv_heads)
+    slots = known["max_loras"]
+    held = combine(formulas.lora_bytes, slots, known["max_lora_rank"], *widths, known["tensor_parallel"], shards)
+    return combine(lambda count, size: np.where(count == 0, 0.0, size), slots, held)
+
+
+def _takes_adapters(model: Model) -> bool:
+    return model.head_dim is not None and not model.num_linear_layers
+
+
+def activation_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
     """Peak of the profiling run [bytes] by the engine's rule; 0 where the static fraction leaves room for it."""
-    rule = engine.activation_rule
-    if rule == "none":
-        return 0.0
-    if rule == "by_family":
-        return catalog.activation_family(model).activation_gib * GIB
-    if rule not in ("sampler_forward", "sampler_forward_kept"):
-        return None
-    tokens, tensor_parallel, hidden = deployed.max_num_batched_tokens, deployed.tensor_parallel, model.hidden_size
+    rule = _of_engine(labels, lambda e: _RULES.index(e.activation_rule) if e.activation_rule in _RULES else None)
+    if set(rule.unique) <= {float(_RULES.index(name)) for name in _NO_MODEL}:
+        return combine(np.zeros_like, rule)
+    by_family = _of_model(labels, lambda m: labels.catalog.activation_family(m).activation_gib * GIB)
+    tokens, tensor_parallel = known["max_num_batched_tokens"], known["tensor_parallel"]
+    hidden = _of_model(labels, lambda m: m.hidden_size)
     # An engine of a contract that gives no bytes per logit samples as the first ones did: by a sort.
-    rate = () if engine.sampler_bytes_per_logit is None else (engine.sampler_bytes_per_logit,)
-    peak = formulas.activation_peak_bytes if rule == "sampler_forward" else formulas.activation_peak_kept_bytes
-    return _known(
-        peak(
-            formulas.activation_sampler_bytes(deployed.max_num_seqs, model.vocab_size, *rate),
-            formulas.activation_forward_bytes(hidden, _dense_width(model), tensor_parallel, tokens),
-            formulas.hidden_states_bytes(hidden, tokens),
-            _expert_bytes(model, deployed),
-        )
+    rate = _of_engine(labels, lambda e: e.sampler_bytes_per_logit or SAMPLER_BYTES_PER_LOGIT)
+    peaks = (
+        combine(formulas.activation_sampler_bytes, known["max_num_seqs"], _of_model(labels, _vocabulary), rate),
+        combine(formulas.activation_forward_bytes, hidden, _of_model(labels, _dense_width), tensor_parallel, tokens),
+        combine(formulas.hidden_states_bytes, hidden, tokens),
+        _expert_buffers(labels, hidden, tensor_parallel, tokens),
     )
+    freed, kept = (
+        combine(peak, *peaks) for peak in (formulas.activation_peak_bytes, formulas.activation_peak_kept_bytes)
+    )
+    choices = {"none": combine(np.zeros_like, rule), "by_family": by_family, _FREED: freed, _KEPT: kept}
+
+    def chosen(code: NDArray[Any], *terms: NDArray[Any]) -> NDArray[Any]:
+        return np.select([code == place for place in range(len(_RULES))], terms, np.nan)
+
+    return combine(chosen, rule, *(choices[name] for name in _RULES))
+
+
+def _vocabulary(model: Model) -> float | None:
+    return model.vocab_size
 
 
 def _dense_width(model: Model) -> float:
@@ -121,18 +122,26 @@ def _dense_width(model: Model) -> float:
     return 0.0 if all_experts else float(model.intermediate_size or 0)
 
 
-def _expert_bytes(model: Model, deployed: Deployed) -> float:
-    if not model.num_experts or not model.experts_per_token or deployed.weight_dtype in _WITHOUT_EXPERT_BUFFERS:
-        return 0.0
-    width = model.moe_intermediate_size or model.intermediate_size or 0
-    tokens = deployed.max_num_batched_tokens
-    return float(
-        formulas.expert_workspace_bytes(
-            model.hidden_size, width, model.experts_per_token, deployed.tensor_parallel, tokens
-        )
-    )
+def _expert_buffers(labels: Labels, hidden: Field, tensor_parallel: Field, tokens: Field) -> Field:
+    """Buffers of the fused expert kernel [bytes]; 0 without experts."""
+
+    def of_token(model: str | None, dtype: str | None) -> float | None:
+        if model is None:
+            return None
+        entry = labels.catalog.model(model)
+        if not entry.num_experts or not entry.experts_per_token or dtype in _WITHOUT_EXPERT_BUFFERS:
+            return 0.0
+        return entry.experts_per_token
+
+    experts = lookup(of_token, labels.model, labels.weight_dtype)
+    width = _of_model(labels, lambda m: m.moe_intermediate_size or m.intermediate_size or 0)
+    return combine(formulas.expert_workspace_bytes, hidden, width, experts, tensor_parallel, tokens)
 
 
-def _known(value: object) -> float | None:
-    number = float(value)  # type: ignore[arg-type]
-    return number if math.isfinite(number) else None
+def _of_engine(labels: Labels, get: Callable[..., float | None], *more: Field) -> Field:
+    engine = labels.catalog.engine
+    return lookup(lambda name, *rest: None if name is None else get(engine(name), *rest), labels.engine, *more)
+
+
+def _of_model(labels: Labels, get: Callable[[Model], float | None]) -> Field:
+    return lookup(lambda name: None if name is None else get(labels.catalog.model(name)), labels.model)

@@ -25,6 +25,7 @@ _DEFAULT_BLOCK_TOKENS = 16
 def check_log(log: EngineLog) -> list[Check]:
     """Everything that can be checked in a log; what cannot is said in an info."""
     checks = [
+        *_impossible(log),
         _refused(log),
         budget_check(log),
         _blocks(log),
@@ -55,6 +56,19 @@ def pool_tokens(log: EngineLog) -> Reading[float] | None:
     if value is None or value == known:
         return tokens
     return Reading(value, concurrency.line, concurrency.half_step * length.value)
+
+
+def _impossible(log: EngineLog) -> list[Check]:
+    """Figures that no engine prints of a start that succeeded: a damaged log, which must not be used."""
+    fraction, tokens, length, pool = log.memory_fraction, log.kv_tokens, log.max_model_len, log.kv_pool_bytes
+    wrong: list[tuple[str, Reading[float]]] = []
+    if fraction is not None and not 0 < fraction.value <= 1:
+        wrong.append((f"a memory fraction of {fraction.value:g} is not in 0 to 1", fraction))
+    if tokens is not None and tokens.value <= 0 and pool is not None and pool.value > 0:
+        wrong.append((f"a KV pool of {gib(pool.value)} is said to hold {tokens.value:,.0f} tokens", tokens))
+    if length is not None and length.value <= 0:
+        wrong.append((f"a length of {length.value:,.0f} tokens is none", length))
+    return [Check("impossible", "error", said, {}, lines_of(reading)) for said, reading in wrong]
 
 
 def _refused(log: EngineLog) -> Check | None:

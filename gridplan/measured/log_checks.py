@@ -150,17 +150,17 @@ def check_concurrency(
     ('warning', 1082655, 3.72)
     """
     product = concurrency * max_model_len
-    ratio = product / tokens if tokens else float("inf") if product else 1.0
     numbers = {"tokens": tokens, "concurrency": concurrency, "effective_tokens": product}
     if tokens:
-        numbers["ratio"] = ratio
+        numbers["ratio"] = product / tokens
     shown = f"{concurrency:,.2f} sequences of {max_model_len:,.0f} tokens are {product:,.0f} tokens"
     if abs(product - tokens) <= _rounding_tokens(tokens, max_model_len, block_tokens):
         return Check("concurrency", "info", f"tokens and concurrency agree: {shown}", numbers, lines)
     if product > tokens:
+        too_few = f"{product / tokens:,.2f} times too few; " if tokens else ""
         sentence = (
             f"{shown}, but the token line says {tokens:,.0f}: it counts one of several layer groups, "
-            f"{ratio:,.2f} times too few; concurrency times length is what counts"
+            f"{too_few}concurrency times length is what counts"
         )
     else:
         sentence = (

@@ -16,13 +16,33 @@ def kv_formulas(known: Mapping[str, float]) -> dict[str, str]:
     formulas = _by_token(known) if uniform else _by_groups()
     formulas |= _sequence(known, uniform)
     formulas |= _counts(known)
+    if known.get("fraction_of_free") == 1 and math.isnan(known.get("kv_pool_bytes_given", math.nan)):
+        left = "(gpu_memory_bytes - weights_bytes_per_gpu - workspace_bytes_per_gpu) * gpu_memory_utilization"
+        formulas["kv_pool_bytes_per_gpu"] = f"max(0, {left})"
+        formulas["memory_shortfall_bytes_per_gpu"] = f"max(0, -{left})"
     if not math.isnan(known.get("kv_pool_tokens_given", math.nan)):
         formulas["kv_pool_bytes_per_gpu"] = "kv_pool_tokens_given / data_parallel * kv_bytes_per_token_per_gpu"
-        if uniform and math.isnan(known.get("kv_bytes_per_sequence_given", math.nan)):
-            formulas["concurrency_memory"] = (
-                "floor(kv_efficiency * kv_pool_tokens * kv_bytes_per_token_per_gpu / kv_bytes_per_sequence_per_gpu)"
-            )
+        if uniform:
+            formulas |= _measured_tokens(known)
     return formulas
+
+
+def _measured_tokens(known: Mapping[str, float]) -> dict[str, str]:
+    """Sequences in a pool that was measured in tokens, of which every rank of data parallelism holds its own."""
+    one = known.get("data_parallel") == 1
+    of_rank, over = ("kv_pool_tokens", "") if one else ("kv_pool_tokens / data_parallel", " * data_parallel")
+    counts = {f"concurrency_memory_{name}": _charge(name) for name in ("expected", "mean", "residence")}
+    if math.isnan(known.get("kv_bytes_per_sequence_given", math.nan)):
+        counts["concurrency_memory"] = "kv_bytes_per_sequence_per_gpu"
+    return {
+        name: f"floor(kv_efficiency * {of_rank} * kv_bytes_per_token_per_gpu / {charge}){over}"
+        for name, charge in counts.items()
+    }
+
+
+def _charge(name: str) -> str:
+    """The charge behind one of the ceilings by memory."""
+    return "kv_charge_final" if name == "expected" else f"kv_charge_{name}"
 
 
 def _by_token(known: Mapping[str, float]) -> dict[str, str]:
@@ -73,7 +93,7 @@ def _by_groups() -> dict[str, str]:
 
 def _sequence(known: Mapping[str, float], uniform: bool) -> dict[str, str]:
     if not math.isnan(known.get("kv_bytes_per_sequence_given", math.nan)):
-        formula = "kv_bytes_per_sequence_given / (tensor_parallel * pipeline_parallel)"
+        formula = "kv_bytes_per_sequence_given * kv_rank_share"
         return {"kv_bytes_per_sequence_per_gpu": formula}
     linear = "resident_tokens * kv_bytes_per_token_per_gpu"
     if known.get("kv_efficiency") == 1 or not uniform:
@@ -90,7 +110,9 @@ def _counts(known: Mapping[str, float]) -> dict[str, str]:
     """Sequences that fit: in whole pages where nothing else stands for what pages lose."""
     in_pages = known.get("kv_efficiency") == 1 and known.get("kv_page_bytes", 0.0) > 0
     pool = "kv_pool_usable_bytes" if in_pages else "kv_efficiency * kv_pool_bytes_per_gpu"
+    charges = {f"concurrency_memory_{name}": _charge(name) for name in ("expected", "mean", "residence")}
+    charges["concurrency_memory"] = "kv_bytes_per_sequence_per_gpu"
     return {
-        "concurrency_memory": f"floor({pool} / kv_bytes_per_sequence_per_gpu) * data_parallel",
+        **{name: f"floor({pool} / {charge}) * data_parallel" for name, charge in charges.items()},
         "concurrency_memory_worst": "floor(kv_pool_usable_bytes / kv_charge_longest_bytes) * data_parallel",
     }

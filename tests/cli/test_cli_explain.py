@@ -97,6 +97,13 @@ deployment:
   workspace_bytes: 4 GiB, step_per_sequence_s: 20 us, max_num_seqs: 64, gpus_per_node: 8, usd_per_node_hour: 30}
 policy: {rho_target: 0.7, redundancy: 1, failure_domain: node, lost_units: 1, lost_domain: zone, zones: 3}
 """
+MEMORY = """
+schema: 1
+workload: {{prompt_tokens: 6000, output_tokens: 500, arrival_rate: 10}}
+slo: {{tpot_slo_s: 0.05}}
+deployment: {{gpu: h100-sxm, {}}}
+policy: {{rho_target: 0.65}}
+"""
 IN_WORDS = {
     *("prompt_tokens_mean", "output_tokens_mean", "context_tokens_mean", "context_tokens_max", "resident_tokens"),
     *("step_context_tokens", "lambda_analytical", "replicas", "arrival_rate_next_step"),
@@ -119,6 +126,13 @@ FUNCTIONS = {"min": min, "max": max, "floor": math.floor, "ceil": math.ceil, "__
         ("quickstart", {"gpu": "mi300x", "model": "qwen3-30b-a3b"}),
         ("quickstart", {"gpu": "l4", "model": "llama-3.3-70b"}),
         (WIDE, {}),
+        # A fraction of what is free (fits, does not), pages, ranks that share a sequence or have pools of their own
+        (MEMORY.format("model: llama-3.1-8b, engine: tensorrt-llm, workspace_bytes: 3 GiB"), {}),
+        (MEMORY.format("model: llama-3.3-70b, engine: tensorrt-llm, workspace_bytes: 3 GiB"), {}),
+        (MEMORY.format("model: qwen3-next-80b-a3b, tensor_parallel: 8, kv_efficiency: 0.9"), {}),
+        (MEMORY.format("model: llama-3.3-70b, tensor_parallel: 16, decode_context_parallel: 2, gpus_per_node: 16"), {}),
+        (MEMORY.format("model: llama-3.1-8b, kv_pool_tokens_given: 1e6, data_parallel: 2"), {}),
+        (MEMORY.format("model: llama-3.1-8b, tensor_parallel: 16, kv_bytes_per_sequence_given: 1e9"), {}),
     ],
 )
 def test_a_printed_formula_gives_the_printed_value(grids: Path, name: str, labels: dict[str, Any]) -> None:

@@ -31,8 +31,7 @@ manners = st.fixed_dictionaries(
         "sliding_policy": st.sampled_from(POLICIES),
         "block_tokens": st.sampled_from([1.0, 16.0, 32.0, 64.0]),
         "block_alignment_tokens": st.just(16.0),
-        "max_num_batched_tokens": st.sampled_from([256.0, 2048.0, 8192.0]),
-        "in_flight_steps": st.sampled_from([1.0, 2.0]),
+        "in_flight_tokens": st.sampled_from([256.0, 2048.0, 8192.0, 16384.0]),
         "state_blocks": st.sampled_from([1.0, 2.0]),
         "num_speculative_tokens": st.sampled_from([0.0, 1.0, 3.0]),
         "draft_layers": st.sampled_from([0.0, 1.0]),
@@ -42,12 +41,18 @@ manners = st.fixed_dictionaries(
 
 
 @functools.cache
-def charged(model: str, kv_bits: float, **manner: Any) -> Charge:
-    return charge_of(CATALOG.model(model).layer_groups, Setting(kv_bits, **manner))
+def charged(model: str, kv_bits: float, in_flight_tokens: float, **manner: Any) -> Charge:
+    return beside(charge_of(CATALOG.model(model).layer_groups, Setting(kv_bits, **manner)), in_flight_tokens)
+
+
+def beside(charge: Charge, tokens: float) -> Charge:
+    """The charge with the tokens in flight beside the windows that admit them."""
+    rows = (row._replace(limit_tokens=row.limit_tokens + row.in_flight * tokens, in_flight=0.0) for row in charge.rows)
+    return charge._replace(rows=tuple(rows))
 
 
 def total(charge: Charge, tokens: float) -> float:
-    return float(kv_charge_bytes(tokens, *(list(column) for column in zip(*charge.rows, strict=True))))
+    return float(kv_charge_bytes(tokens, *map(list, zip(*(row[:4] for row in charge.rows), strict=True))))
 
 
 def page_of(charge: Charge) -> float:
@@ -71,7 +76,7 @@ def test_whole_blocks_cost_at_most_a_block_of_each_group_more(
     model: str, b: float, manner: dict[str, Any], tokens: int
 ) -> None:
     charge = charged(model, b, **manner)
-    smooth = float(kv_charge_bytes_unrounded(tokens, *(list(column) for column in zip(*charge.rows, strict=True))))
+    smooth = float(kv_charge_bytes_unrounded(tokens, *map(list, zip(*(row[:4] for row in charge.rows), strict=True))))
     whole = total(charge, tokens)
     assert smooth * (1 - 1e-14) <= whole <= smooth * (1 + 1e-14) + page_of(charge)
 
@@ -136,5 +141,5 @@ def test_half_the_bits_halve_plain_layers_and_raise_none(model: str, manner: dic
 def test_a_step_reads_no_more_than_is_stored(model: str, b: float, manner: dict[str, Any], tokens: int) -> None:
     manner = manner | {"sliding_pool_ratio": None}
     groups = CATALOG.model(model).layer_groups
-    read = read_of(groups, Setting(b, **manner))
+    read = read_of(groups, Setting(b, **{name: value for name, value in manner.items() if name != "in_flight_tokens"}))
     assert total(read, tokens) <= total(charged(model, b, **manner), tokens) * (1 + 1e-14)

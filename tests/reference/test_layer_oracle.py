@@ -72,7 +72,7 @@ def contract(given: Cell, axes: Cell) -> str:
         for i, (w, p, o) in enumerate(given["classes"])
     ]
     if "engine" in given:
-        deployment["gpu"] = "b200"
+        deployment |= {"gpu": "b200", "gpu_memory_bytes": 10**13}  # a GPU that holds any pool drawn here
     rates = {"capacity_model": "littles_law", "e2e_latency_s": 10, "max_num_seqs": 512}
     return json.dumps(
         {

@@ -11,7 +11,6 @@ import gridplan
 from gridplan.catalog import load_catalog
 from gridplan.engine.budget import BUDGET_TERMS
 from gridplan.engine.inputs import Inputs, build_inputs
-from gridplan.engine.workspace import Deployed, activation_bytes, budget_terms
 from gridplan.formulas import (
     budget_sum_bytes,
     context_share_bytes,
@@ -29,14 +28,14 @@ PLAN = """
 schema: 1
 workload: {{prompt_tokens: 2000, output_tokens: 300, arrival_rate: 2}}
 slo: {{tpot_slo_s: 0.05}}
-deployment: {{model: llama-3.1-8b, {gpu}, {more}}}
+deployment: {{model: {model}, {gpu}, {more}}}
 policy: {{rho_target: 0.65}}
 {rest}
 """
 
 
-def inputs(more: str, rest: str = "", gpu: str = "gpu: h100-sxm") -> Inputs:
-    return build_inputs(gridplan.loads_grid(PLAN.format(more=more, rest=rest, gpu=gpu)))
+def inputs(more: str, rest: str = "", gpu: str = "gpu: h100-sxm", model: str = "llama-3.1-8b") -> Inputs:
+    return build_inputs(gridplan.loads_grid(PLAN.format(more=more, rest=rest, gpu=gpu, model=model)))
 
 
 def term(given: Inputs, name: str) -> Any:
@@ -117,10 +116,9 @@ def test_static_fractions_by_hand() -> None:
 def test_activation_peaks_match_start_up_logs(
     spec: str, model: str, tp: int, seqs: int, tokens: int, logged_gib: float
 ) -> None:
+    at = f"engine: {spec}, tensor_parallel: {tp}, max_num_seqs: {seqs}, max_num_batched_tokens: {tokens}"
+    peak = term(inputs(at, model=model), "activation_bytes")
     entry = CATALOG.model(model)
-    at = Deployed(tp, seqs, tokens, 0.9, entry.native_weight_dtype)
-    peak = activation_bytes(CATALOG, CATALOG.engine(spec), entry, at)
-    assert peak is not None
     assert peak / GIB == pytest.approx(logged_gib, rel=0.055 if entry.num_experts else 0.025)
 
 
@@ -131,11 +129,6 @@ def test_terms_sum_to_the_workspace_exactly() -> None:
     assert term(given, "workspace_bytes") == sum(parts)
     assert term(given, "lora_bytes") == 2 * 80 * 2**20
     assert (term(given, "draft_weights_bytes"), term(given, "reserve_bytes")) == (1e9, 0.5 * GIB)
-    known = budget_terms(
-        CATALOG, CATALOG.engine("vllm@0.22"), CATALOG.model("llama-3.1-8b"), Deployed(1, 1024, 8192, 0.92, "bf16", 2)
-    )
-    assert known is not None
-    assert list(known.values()) == parts[:4]
 
 
 def test_a_measured_term_replaces_its_rule_alone() -> None:
@@ -194,8 +187,13 @@ def test_a_term_says_which_rule_and_versions_it_is_of() -> None:
 
 
 def test_adapters_of_layers_that_are_not_understood_must_be_given() -> None:
-    at = Deployed(1, 256, 2048, 0.9, max_loras=1)
-    assert budget_terms(CATALOG, CATALOG.engine("vllm@0.11"), CATALOG.model("deepseek-v3"), at) is None
+    with pytest.raises(gridplan.ContractError) as error:
+        inputs("engine: vllm@0.11, max_loras: 1, tensor_parallel: 8", model="deepseek-v3")
+    (problem,) = error.value.problems
+    assert (problem.line, problem.key) == (5, "deployment.max_loras")
+    assert "adapters of deepseek-v3 take is not understood" in problem.message
+    stated = inputs("max_loras: 1, tensor_parallel: 8, lora_bytes: 1 GiB", model="deepseek-v3")
+    assert term(stated, "lora_bytes") == GIB
 
 
 @pytest.mark.parametrize(
@@ -207,3 +205,30 @@ def test_adapters_of_layers_that_are_not_understood_must_be_given() -> None:
 )
 def test_adapters_that_nothing_reads_are_said(stated: str, said: str) -> None:
     assert said in inputs(stated).warnings
+
+
+def test_a_term_depends_on_what_makes_a_difference_to_it() -> None:
+    axes = "axes: {tensor_parallel: [1, 2], max_model_len: [4096, 8192], max_num_batched_tokens: [2048, 16384]}"
+    given = inputs("engine: vllm@0.22", axes)
+    dims = {name: set(given.values[name].dims) for name in BUDGET_TERMS}
+    both = {"tensor_parallel", "max_num_batched_tokens"}
+    moving = {"non_torch_bytes": {"tensor_parallel"}, "activation_bytes": both}
+    assert dims == {name: moving.get(name, set()) for name in BUDGET_TERMS}
+
+
+def test_a_pool_larger_than_its_gpu_is_an_error() -> None:
+    for name, value in (("kv_pool_bytes_given", "100 GiB"), ("kv_pool_tokens_given", "5e6")):
+        with pytest.raises(gridplan.ContractError, match=rf"{name}: a pool of .* GiB on each GPU is more than its mem"):
+            inputs(f"{name}: {value}")
+    inputs("kv_pool_tokens_given: 1e6, data_parallel: 2")  # 131 GB over two ranks
+
+
+@pytest.mark.parametrize(("model", "tp"), [("deepseek-v2-lite", 8), ("llama-3.1-8b", 16), ("gemma-3-27b", 8)])
+def test_bytes_of_a_sequence_are_sharded_as_the_models_own(model: str, tp: int) -> None:
+    def concurrency(more: str) -> int:
+        at = PLAN.format(gpu="gpu: h100-sxm", model=model, more=f"tensor_parallel: {tp}{more}", rest="")
+        return int(gridplan.evaluate(gridplan.loads_grid(at)).concurrency_memory)
+
+    at = PLAN.format(gpu="gpu: h100-sxm", model=model, more=f"tensor_parallel: {tp}", rest="")
+    own = float(gridplan.evaluate(gridplan.loads_grid(at)).kv_bytes_per_sequence)
+    assert concurrency(f", kv_bytes_per_sequence_given: {own}") == concurrency("")

@@ -17,8 +17,7 @@ FULL = LayerGroup("full", 12, **HEADS)
 SLIDING = LayerGroup("sliding", 12, **HEADS, window_tokens=128)
 LATENT = LayerGroup("mla", 61, kv_lora_rank=512, qk_rope_head_dim=64)
 STATE = LayerGroup("state", 36, recurrent_elements=524288, conv_elements=24576, recurrent_bits=16)
-ADMIT = Setting(16, block_tokens=16, block_alignment_tokens=16, max_num_batched_tokens=8192,
-                sliding_policy="engine_admission")  # fmt: skip
+ADMIT = Setting(16, block_tokens=16, block_alignment_tokens=16, sliding_policy="engine_admission")
 
 
 def setting(**changes: Any) -> Setting:
@@ -42,7 +41,7 @@ def test_rows_of_old_mla_take_whole_units() -> None:
     ("policy", "rows"),
     [
         ("ideal_window", (Row(12 * 16 * 2048, 16, INF, 0), Row(12 * 16 * 2048, 16, 128, 0))),
-        ("engine_admission", (Row(12 * 16 * 2048, 16, INF, 0), Row(12 * 16 * 2048, 16, 127 + 8192, 1))),
+        ("engine_admission", (Row(12 * 16 * 2048, 16, INF, 0), Row(12 * 16 * 2048, 16, 127, 1, in_flight=1))),
     ],
 )
 def test_what_each_policy_keeps_of_a_window(policy: str, rows: tuple[Row, ...]) -> None:
@@ -56,7 +55,7 @@ def test_a_chunk_is_admitted_whole_without_a_further_block() -> None:
     # Llama-4-Scout: 12 full layers and 36 that keep a chunk of 8,192: three bundles of 12.
     groups = load_catalog().model("llama-4-scout-17b-16e").layer_groups
     page = 12 * 16 * 8 * 256 * 2
-    assert charge_of(groups, ADMIT).rows == (Row(page, 16, INF, 0), Row(3 * page, 16, 8192 + 8192, 0))
+    assert charge_of(groups, ADMIT).rows == (Row(page, 16, INF, 0), Row(3 * page, 16, 8192, 0, in_flight=1))
     assert charge_of(groups, setting(sliding_policy="ideal_window")).rows[1].limit_tokens == 8192
 
 

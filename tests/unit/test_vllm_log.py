@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -368,3 +370,20 @@ def test_any_text_is_a_log_or_a_clean_error(pieces: list[str], cut: int) -> None
         assert all(log.first_line <= reading.line <= log.last_line for reading in log.readings().values())
         for check in check_log(log):
             assert check.sentence
+
+
+@pytest.mark.parametrize(
+    ("printed", "damaged", "said"),
+    [
+        ("utilization is (0.92", "utilization is (1.92", "a memory fraction of 1.92 is not in 0 to 1"),
+        ("size: 460,496", "size: 0", "a KV pool of 56.21 GiB is said to hold 0 tokens"),
+        ("max_seq_len=131072", "max_seq_len=0", "a length of 0 tokens is none"),
+    ],
+)
+def test_figures_that_no_engine_prints_are_errors(printed: str, damaged: str, said: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "vllm-startup.log").read_text()
+    text = text.replace("for 131,072 tokens", "for 0 tokens") if "seq_len" in printed else text
+    assert printed in text
+    checks = check_log(last_complete(logs_of(text.replace(printed, damaged), "engine.log")))
+    assert [check.sentence for check in checks if check.severity == "error"] == [said]
+    assert not any("inf" in check.sentence.split() for check in checks)
