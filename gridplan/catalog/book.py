@@ -20,6 +20,7 @@ from gridplan.errors import CatalogError, Problem, suggestion
 __all__ = ["Catalog", "load_catalog"]
 
 T = TypeVar("T")
+Entries = Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +107,10 @@ class Catalog:
                 return row
         return None
 
-    def with_entries(self, entries: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Catalog:
+    def with_entries(self, entries: Entries, origins: Mapping[str, str] | None = None) -> Catalog:
         """A copy with entries added or overridden: section (`gpus`, `models`, ...) to id to fields.
+
+        `origins` names the file of each section where the entries come from a catalog folder and not from a contract.
 
         Raises CatalogError with all problems: unknown sections and fields, missing or bad values, contradictions.
 
@@ -115,7 +118,14 @@ class Catalog:
         >>> load_catalog().with_entries(ours).instance("ours").price_kind
         'list'
         """
-        merger = Merger()
+        catalog, problems = self.merged(entries, origins)
+        if problems:
+            raise CatalogError(problems)
+        return catalog
+
+    def merged(self, entries: Entries, origins: Mapping[str, str] | None = None) -> tuple[Catalog, tuple[Problem, ...]]:
+        """As `with_entries`, with the problems beside a copy that leaves out the entries that could not be read."""
+        merger = Merger(origins)
         tables = {section: _table(merger, entries, section) for section in FIELDS}
         merger.problems += [
             Problem(f"unknown section{suggestion(str(name), FIELDS)}; {_all(FIELDS)}", key=f"catalog.{name}")
@@ -127,9 +137,8 @@ class Catalog:
         models = merger.models(self.models, tables["models"], formats)
         instances = merger.instances(self.instances, tables["instances"], gpus)
         engines = self._with_engines(merger, tables["engines"])
-        if merger.problems:
-            raise CatalogError(merger.problems)
-        return replace(self, gpus=gpus, models=models, instances=instances, engines=engines)
+        catalog = replace(self, gpus=gpus, models=models, instances=instances, engines=engines)
+        return catalog, tuple(merger.problems)
 
     def _with_engines(self, merger: Merger, written: Mapping[str, Any]) -> tuple[Engine, ...]:
         """Engine entries with the written ones in place of those whose version they name, or added."""

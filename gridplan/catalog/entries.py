@@ -41,8 +41,8 @@ class Gpu:
     """One device as an engine sees it (a card with two dies is two devices; see `devices_per_card`).
 
     `memory_bytes` is the planning total; `memory_source` says whether an engine printed it (`engine_visible`), a driver
-    (`driver_reported`), a contract gave it (`contract`) or nobody did (empty). `flops` are dense peaks a second by
-    format (fp16, bf16, fp8, int8, fp4); a format that is absent has no published path.
+    (`driver_reported`), a contract gave it (`contract`), a folder of entries did (`catalog_folder`) or nobody (empty).
+    `flops` are dense peaks a second by format (fp16, bf16, fp8, int8, fp4); one that is absent has no published path.
     """
 
     id: str

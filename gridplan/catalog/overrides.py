@@ -1,7 +1,8 @@
-"""The `catalog:` section of a contract: entries that are new, and fields of known entries that a person knows better.
+"""Entries that a person writes: new ones, and fields of known entries that the person knows better.
 
-All problems are reported at once. An entry that a contract touches carries the contract's provenance: its `source`,
-`as_of` and `class` where stated, else the source `contract`, no date, and class assumption.
+They stand in the `catalog:` section of a contract or in a catalog folder. All problems are reported at once. An entry
+that is touched carries the provenance of where it was written: its `source`, `as_of` and `class` where stated, else the
+source `contract` or the file of the folder, no date, and class assumption.
 """
 
 from __future__ import annotations
@@ -26,16 +27,23 @@ from gridplan.catalog.layer_fields import read_groups
 from gridplan.catalog.versions import parse_version, split_spec
 from gridplan.errors import Problem, suggestion
 
-__all__ = ["Merger"]
+__all__ = ["CONTRACT", "Merger"]
 
 E = TypeVar("E", Gpu, Model, Instance, Engine)
+CONTRACT = "contract"
+"""The source of entries that a contract writes, where it states none; those of a folder carry their file."""
+
 ALIASES = {"gpus": {"peak_flops": "flops"}}
 
 
 class Merger:
-    """Merges written entries over known ones and collects every problem on the way."""
+    """Merges written entries over known ones and collects every problem on the way.
 
-    def __init__(self) -> None:
+    `origins` names the file of each section of a catalog folder; without it the entries are those of a contract.
+    """
+
+    def __init__(self, origins: Mapping[str, str] | None = None) -> None:
+        self.origins = origins or {}
         self.problems: list[Problem] = []
         self.faulty: set[tuple[str, str]] = set()
 
@@ -98,8 +106,9 @@ class Merger:
         section: str,
         known: Mapping[str, E],
         written: Mapping[str, Any],
-        build: Callable[[str, E | None, dict[str, Any]], E],
+        build: Callable[[str, E | None, dict[str, Any], str], E],
     ) -> Iterator[tuple[str, E]]:
+        origin = self.origins.get(section, CONTRACT)
         for entry_id, raw in written.items():
             base = known.get(entry_id)
             before = len(self.problems)
@@ -107,7 +116,7 @@ class Merger:
             if values.get("layer_groups"):
                 values["layer_groups"] = self._layer_groups(entry_id, values)
             if len(self.problems) == before:
-                yield entry_id, build(entry_id, base, values)
+                yield entry_id, build(entry_id, base, values, origin)
             else:
                 self.faulty.add((section, entry_id))
 
@@ -159,27 +168,36 @@ class Merger:
         )
 
 
-def _over(base: Gpu | Model | Instance | Engine | None, values: dict[str, Any]) -> dict[str, Any]:
-    """Values of the known entry with the written ones over them, under the contract's provenance."""
+def _over(base: Gpu | Model | Instance | Engine | None, values: dict[str, Any], origin: str) -> dict[str, Any]:
+    """Values of the known entry with the written ones over them, under the provenance of what was written."""
     old: dict[str, Any] = {} if base is None else {f.name: getattr(base, f.name) for f in dataclasses.fields(base)}
-    source = values.pop("source", None) or "contract"
+    source = values.pop("source", None)
+    if not source:
+        source = origin
+    elif origin != CONTRACT:
+        source = f"{source} ({origin})"
     if base is not None and base.source:
         source = f"{source}; fields it does not give: {base.source}"
     stated = {"source": source, "cls": values.pop("class", None) or "assumption", "as_of": values.pop("as_of", None)}
     return old | stated | values
 
 
-def _gpu(gpu_id: str, base: Gpu | None, written: dict[str, Any]) -> Gpu:
-    values = _over(base, written)
+def _who(origin: str) -> str:
+    """Who gave a value, as a label."""
+    return CONTRACT if origin == CONTRACT else "catalog_folder"
+
+
+def _gpu(gpu_id: str, base: Gpu | None, written: dict[str, Any], origin: str) -> Gpu:
+    values = _over(base, written, origin)
     if "memory_bytes" in written:
-        values["memory_source"] = "contract"
+        values["memory_source"] = _who(origin)
     peaks = {**(base.flops if base is not None else {}), **(written.get("flops") or {})}
     values["flops"] = {name: rate for name, rate in peaks.items() if rate is not None}
     return complete_gpu(gpu_id, values)
 
 
-def _model(model_id: str, base: Model | None, written: dict[str, Any]) -> Model:
-    values = _over(base, written)
+def _model(model_id: str, base: Model | None, written: dict[str, Any], origin: str) -> Model:
+    values = _over(base, written, origin)
     if base is not None:
         for name in _stale(base, written):
             values.pop(name)
@@ -208,8 +226,10 @@ def _stale(base: Model, written: dict[str, Any]) -> Iterator[str]:
         yield "num_moe_layers"
 
 
-def _instance(instance_id: str, base: Instance | None, written: dict[str, Any]) -> Instance:
-    values = _over(base, written)
+def _instance(instance_id: str, base: Instance | None, written: dict[str, Any], origin: str) -> Instance:
+    values = _over(base, written, origin)
+    if base is None:
+        values.setdefault("provider", _who(origin))
     if "usd_per_node_hour" in written and "price_kind" not in written:
         values["price_kind"] = None
     if "gpus_per_node" in written and "scale_up_gpus" not in written:
@@ -217,8 +237,8 @@ def _instance(instance_id: str, base: Instance | None, written: dict[str, Any]) 
     return complete_instance(instance_id, values)
 
 
-def _engine(label: str, base: Engine | None, written: dict[str, Any]) -> Engine:
-    values = _over(base, written)
+def _engine(label: str, base: Engine | None, written: dict[str, Any], origin: str) -> Engine:
+    values = _over(base, written, origin)
     if "default_fraction" in written and "fraction_rule" not in written:
         values["fraction_rule"] = "fixed"
     if {"mbu", "mfu"} & written.keys():

@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check a contract file and report every problem.",
     "measure": "Read a start-up log of an engine, check it and compare it with the prediction.",
     "schema": "Print the JSON Schema of the contract file.",
-    "catalog": "List or show accelerators, models, instances, engines and formats.",
+    "catalog": "List, show, compare or check accelerators, models, instances, engines and formats.",
 }
 """Commands in the order of `--help`; the text stands here so that help imports none of them."""
 

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from gridplan.cli.catalog_option import catalog_in_use, catalog_option
+from gridplan.cli.catalog_text import Cells, cell_text, print_table
+from gridplan.errors import suggestion
 
 if TYPE_CHECKING:
     from gridplan.catalog import Catalog, Dtype, Engine, Entry, Gpu, Instance, Model
 
 __all__ = ["command"]
 
-Cells = Sequence[object]
-KINDS = ("gpus", "models", "instances", "engines", "dtypes")
+KINDS: Mapping[str, str] = {
+    "gpus": "accelerators",
+    "models": "models",
+    "instances": "rentable shapes with their price",
+    "engines": "serving engines by version",
+    "dtypes": "number formats",
+}
+"""Kinds of entries; each is a command of its own."""
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "diff": ("gridplan.cli.catalog_diff", "Show what your own entries change."),
+    "validate": ("gridplan.cli.catalog_validate", "Check every entry: faults, gaps, age."),
+}
+"""Commands on entries: the module, imported only when called, and the line of `--help`."""
 
 
 def _gpu_cells(gpu: Gpu) -> Cells:
@@ -36,9 +52,13 @@ def _gpu_cells(gpu: Gpu) -> Cells:
 
 
 def _model_cells(model: Model) -> Cells:
+    from gridplan.catalog.missing import missing_for_plan
+
     total, active = (None if count is None else count / 1e9 for count in (model.params_total, model.params_active))
-    shape = (model.num_layers, model.attention, model.attention_heads, model.kv_heads, model.max_position_embeddings)
-    return (model.id, total, active, *shape, model.native_weight_dtype, model.as_of, model.cls, _groups(model))
+    shape = (model.num_layers, model.attention, model.attention_heads, model.kv_heads)
+    experts = f"{model.experts_per_token} of {model.num_experts}" if model.num_experts else None
+    origin = (model.max_position_embeddings, model.native_weight_dtype, model.as_of, model.cls)
+    return (model.id, total, active, *shape, experts, *origin, ", ".join(missing_for_plan(model)), _groups(model))
 
 
 def _groups(model: Model) -> str:
@@ -73,7 +93,8 @@ COLUMNS: Mapping[str, tuple[Callable[[Any], Cells], str]] = {
     ),
     "models": (
         _model_cells,
-        "id|params 1e9|active 1e9|layers|attention|heads|KV heads|context|weights|as of|class|layer groups",
+        "id|params 1e9|active 1e9|layers|attention|heads|KV heads|experts|context|weights|as of|class|lacks|"
+        "layer groups",
     ),
     "instances": (_instance_cells, "id|gpu|GPUs|scale-up|USD/h|USD/GPU-h|price|region|as of|class"),
     "engines": (_engine_cells, "id|versions|fraction|default|block|activations|MBU|MFU|as of|class"),
@@ -115,103 +136,106 @@ def _entry(catalog: Catalog, kind: str, name: str) -> Entry:
 
 
 def _details(kind: str, entry: Entry) -> dict[str, object]:
-    """All fields; a model also says whether its layer groups are known, without which it cannot be planned."""
-    from gridplan.catalog import as_dict
+    """All fields; a model also says what it lacks for a plan, and its parameters by part."""
+    from gridplan.catalog import Model, as_dict
+    from gridplan.cli.catalog_model import model_data
 
     values = as_dict(entry)
-    if kind == "models":
-        values["supported"] = bool(values["layer_groups"])
+    if isinstance(entry, Model):
+        values |= model_data(entry)
     return values
 
 
-def _text(value: object, digits: int = 6) -> str:
-    """A cell: a number to `digits` significant digits (counts in full), `-` for what is not known."""
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e16 else f"{value:.{digits}g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(item, digits)}" for key, item in value.items()) or "-"
-    return str(value)
+def _show_entry(entry: Entry) -> None:
+    from gridplan.catalog import Model, as_dict
+    from gridplan.cli.catalog_model import model_lines
 
-
-def _is_number(column: Sequence[object]) -> bool:
-    known = [value for value in column if value is not None]
-    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
-
-
-def _plain_table(head: Sequence[str], rows: Sequence[Cells]) -> str:
-    """Aligned columns two spaces apart, numbers to the right; nothing is ever cut."""
-    columns = list(zip(*rows, strict=True))
-    cells = [[title, *map(_text, column)] for title, column in zip(head, columns, strict=True)]
-    padded = [
-        [cell.rjust(width) if right else cell.ljust(width) for cell in column]
-        for column, width, right in zip(
-            cells, (max(map(len, column)) for column in cells), map(_is_number, columns), strict=True
-        )
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
-
-
-def _print_table(head: Sequence[str], rows: Sequence[Cells]) -> None:
-    """The table with a bold heading on a terminal that is wide enough; elsewhere plain lines, which are never cut."""
-    plain = _plain_table(head, rows)
-    if not sys.stdout.isatty():
-        click.echo(plain)
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(markup=False, highlight=False)
-    if console.width < max(map(len, plain.splitlines())):
-        click.echo(plain)
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for title, column in zip(head, zip(*rows, strict=True), strict=True):
-        table.add_column(title, justify="right" if _is_number(column) else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(_text, row))
-    console.print(table)
-
-
-def _show_entry(kind: str, entry: Entry) -> None:
-    from gridplan.catalog import Model
-
-    values = _details(kind, entry)
+    values = as_dict(entry)
     if isinstance(entry, Model):
         values["layer_groups"] = _groups(entry)
     width = max(map(len, values))
     for name, value in values.items():
-        click.echo(f"{name.ljust(width)}  {_text(value, digits=15)}")
-    if kind == "models":
-        click.echo("can be planned" if values["supported"] else "cannot be planned: its layer groups are not known")
+        click.echo(f"{name.ljust(width)}  {cell_text(value, digits=15)}")
+    if isinstance(entry, Model):
+        click.echo("\n".join(model_lines(entry)))
 
 
-@click.command("catalog", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("kind", type=click.Choice(KINDS))
-@click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list, or one object when NAME is given.")
-def command(kind: str, name: str | None, as_json: bool) -> None:
-    """List the catalog, or show all fields of one entry with its source, date and class.
+class _CatalogGroup(click.Group):
+    """Kinds of entries and commands on them, side by side; options may stand before the kind, as they always could."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*KINDS, *COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in KINDS:
+            return _kind_command(cmd_name)
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = self.list_commands(ctx)
+        first = next((i for i, text in enumerate(args) if text in known and args[max(i - 1, 0)] != "--catalog"), 0)
+        return super().parse_args(ctx, [*args[first : first + 1], *args[:first], *args[first + 1 :]])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            hint = f"{suggestion(args[0], known)}; known: {', '.join(known)}"
+            raise click.UsageError(f"no kind or command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Kinds"):
+            formatter.write_dl([(kind, f"List {text}, or show one.") for kind, text in KINDS.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    "catalog",
+    cls=_CatalogGroup,
+    subcommand_metavar="KIND|COMMAND ...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+def command() -> None:
+    """List the catalog, show all fields of one entry with its source, date and class, or check and compare entries.
 
     \b
     gridplan catalog gpus                 a table
-    gridplan catalog models qwen3-8b      one entry, and whether it can be planned
+    gridplan catalog models qwen3-8b      one entry, and what it lacks for a plan
     gridplan catalog engines vllm@0.21    the entry whose versions hold 0.21
     gridplan catalog dtypes weight/fp8
+    gridplan catalog diff --catalog ours  what your own entries change
+    gridplan catalog validate             what is old, incomplete or contradictory
     """
-    from gridplan.catalog import load_catalog
 
-    catalog = load_catalog()
+
+def _kind_command(kind: str) -> click.Command:
+    """The command that lists the entries of one kind, or shows one of them."""
+
+    @click.command(kind, help=f"List {KINDS[kind]}, or show all fields of NAME.")
+    @click.argument("name", required=False)
+    @catalog_option
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list, or one object when NAME is given.")
+    def of_kind(name: str | None, catalog: str | None, as_json: bool) -> None:
+        _show(catalog_in_use(catalog), kind, name, as_json)
+
+    return of_kind
+
+
+def _show(catalog: Catalog, kind: str, name: str | None, as_json: bool) -> None:
+    """A list of entries or one of them, as text or JSON."""
     entries = _entries(catalog, kind) if name is None else [_entry(catalog, kind, name)]
     if as_json:
         details = [_details(kind, entry) for entry in entries]
         click.echo(json.dumps(details if name is None else details[0], indent=2, ensure_ascii=False, allow_nan=False))
     elif name is not None:
-        _show_entry(kind, entries[0])
+        _show_entry(entries[0])
     else:
         to_cells, titles = COLUMNS[kind]
         head = titles.split("|")
-        _print_table(head, [to_cells(entry) for entry in entries])
+        print_table(head, [to_cells(entry) for entry in entries])

@@ -6,17 +6,21 @@ import json
 
 import click
 
+from gridplan.cli.catalog_option import catalog_option, say_folder
+
 __all__ = ["command"]
 
 
 @click.command()
 @click.argument("grid", type=click.Path())
+@catalog_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(grid: str, as_json: bool) -> None:
+def command(grid: str, catalog: str | None, as_json: bool) -> None:
     """Print cells, rows, memory, file size and seconds that GRID would take, from a sample of it."""
     from gridplan.contract import load_grid
 
-    loaded = load_grid(grid)
+    loaded = load_grid(grid, catalog)
+    say_folder(loaded.folder)
     from gridplan.engine.estimate import estimate
 
     found = estimate(loaded)

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.errors import ContractError, Problem
 
 __all__ = ["command"]
@@ -27,12 +28,15 @@ def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
 @click.command()
 @click.argument("grid", type=click.Path())
 @click.option("--at", "at", multiple=True, metavar="AXIS=LABEL,...", help="The cell: one label per axis.")
+@catalog_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(grid: str, at: tuple[str, ...], as_json: bool) -> None:
+def command(grid: str, at: tuple[str, ...], catalog: str | None, as_json: bool) -> None:
     """Show the chain of one cell of GRID: formulas, numbers, what binds, and where every input came from."""
     labels = parse_labels(at)
     from gridplan.contract import load_grid
     from gridplan.report.explain import explain
 
-    found = explain(load_grid(grid), **labels)
+    loaded = load_grid(grid, catalog)
+    say_folder(loaded.folder)
+    found = explain(loaded, **labels)
     click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) if as_json else str(found))

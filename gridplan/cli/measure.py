@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gridplan.cli.catalog_option import catalog_option, folder_in_use
+
 if TYPE_CHECKING:
+    from gridplan.contract.catalog_folder import CatalogFolder
     from gridplan.measured import EngineLog
     from gridplan.report.log_comparison import Comparison
     from gridplan.report.log_labels import Options
@@ -30,6 +33,7 @@ def command() -> None:
 @click.option("--kv-dtype", default=None, metavar="NAME", help="Format of the KV cache (default: as the log says).")
 @click.option("--engine", default=None, metavar="NAME@VERSION", help="Engine and version (default: as the log says).")
 @click.option("--all", "every", is_flag=True, help="Every start-up of a file, not the last complete one.")
+@catalog_option
 @click.option("-o", "--output", default=None, type=click.Path(), help="Write what was measured as a contract block.")
 @click.option("--force", is_flag=True, help="Replace the file of -o.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -41,6 +45,7 @@ def log_command(
     kv_dtype: str | None,
     engine: str | None,
     every: bool,
+    catalog: str | None,
     output: str | None,
     force: bool,
     as_json: bool,
@@ -58,9 +63,10 @@ def log_command(
     from gridplan.report.log_labels import Options
     from gridplan.report.log_report import log_data, log_page
 
+    folder = folder_in_use(catalog)
     options = Options(model, gpu, weight_dtype, engine, kv_dtype)
     found: list[tuple[EngineLog, list[Any], Comparison | None]] = [
-        (log, check_log(log), _compared(log, options)) for log in logs
+        (log, check_log(log), _compared(log, options, folder)) for log in logs
     ]
     wrong = any(check.severity == "error" for _, checks, _ in found for check in checks)
     if as_json:
@@ -69,7 +75,7 @@ def log_command(
     else:
         click.echo("\n\n".join(log_page(*item) for item in found))
     if output is not None and not wrong:
-        _write(found[0][0], options, Path(output), force)
+        _write(found[0][0], options, Path(output), force, folder)
     if wrong:
         if output is not None:
             click.echo(f"{output}: not written, since terms of the log contradict each other", err=True)
@@ -99,13 +105,13 @@ def _logs(files: tuple[str, ...], every: bool) -> list[EngineLog]:
     return logs
 
 
-def _compared(log: EngineLog, options: Options) -> Comparison | None:
+def _compared(log: EngineLog, options: Options, folder: CatalogFolder | None) -> Comparison | None:
     """The comparison; where nobody asked for it and a label is missing, what is missing is said and it is left out."""
     from gridplan.errors import CatalogError, ContractError, LogError
     from gridplan.report.log_comparison import compare_log
 
     try:
-        return compare_log(log, options)
+        return compare_log(log, options, folder)
     except (LogError, ContractError, CatalogError) as error:
         if options.any:
             raise
@@ -115,7 +121,7 @@ def _compared(log: EngineLog, options: Options) -> Comparison | None:
         return None
 
 
-def _write(log: EngineLog, options: Options, path: Path, force: bool) -> None:
+def _write(log: EngineLog, options: Options, path: Path, force: bool, folder: CatalogFolder | None) -> None:
     """Write the block, whole or not at all."""
     from datetime import UTC, datetime
 
@@ -126,5 +132,5 @@ def _write(log: EngineLog, options: Options, path: Path, force: bool) -> None:
     if path.exists() and not force:
         raise StoreError(f"{path} is already there; replace it with --force or give another file")
     changed = datetime.fromtimestamp(Path(log.file).stat().st_mtime, UTC).date().isoformat()
-    write_text(path, override_text(log, changed, options))
+    write_text(path, override_text(log, changed, options, None if folder is None else folder.catalog))
     click.echo(f"{path}: written", err=True)

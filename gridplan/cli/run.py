@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gridplan.cli.catalog_option import catalog_option, say_folder
+
 if TYPE_CHECKING:
     from gridplan.engine.run import RunResult
 
@@ -29,6 +31,7 @@ __all__ = ["command"]
 @click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "none"]), default="zstd", show_default=True)
 @click.option("--single-file", is_flag=True, help="Write one Parquet file whatever the size.")
+@catalog_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     grid: str,
@@ -41,12 +44,14 @@ def command(
     drop_infeasible: bool,
     compression: str,
     single_file: bool,
+    catalog: str | None,
     as_json: bool,
 ) -> None:
     """Plan every combination of GRID and write the cube to a folder of Parquet files."""
     from gridplan.contract import load_grid
 
-    loaded = load_grid(grid)
+    loaded = load_grid(grid, catalog)
+    say_folder(loaded.folder)
     from gridplan.cli.progress import cells_bar
     from gridplan.engine.run import DEFAULT_MAX_CELLS, run
     from gridplan.engine.size import cells_of

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from gridplan.contract.catalog_folder import CatalogFolder
 
 __all__ = ["Axis", "By", "Change", "Given", "Grid", "Measured", "Place", "Scenario", "TrafficClass", "Workload"]
 
@@ -122,7 +125,8 @@ class Grid:
     `workloads` has one entry named "" when the file has a single `workload:` (or none). `scenarios` is empty when the
     file has none, else starts with `nominal`. `given` holds every input of the slo, deployment, capacity and policy
     sections; values of the workload section live in the workloads. `catalog` holds the contract's own entries as
-    `{"gpus": {id: {...}}, ...}`.
+    `{"gpus": {id: {...}}, ...}`; they go over those of `folder`, where a catalog folder is in use.
+    `priced_on` is the date (ISO) against which a cube judges the age of its prices, or empty.
     """
 
     name: str
@@ -137,6 +141,7 @@ class Grid:
     path: str
     text: str
     sha256: str
+    folder: CatalogFolder | None = None
 
     def axis(self, name: str) -> Axis | None:
         """The axis of that name, or None."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gridplan.contract.axes import read_axes
 from gridplan.contract.context import Context
+from gridplan.contract.entries import place_faults, with_indexes
 from gridplan.contract.grid import Grid
 from gridplan.contract.labels import LabelBook, unprintable
 from gridplan.contract.measured import read_measured
@@ -22,31 +24,45 @@ from gridplan.contract.sections import read_given, stated_paths
 from gridplan.contract.structure import parse_structure
 from gridplan.contract.traffic import read_workloads
 from gridplan.contract.values import Reader
-from gridplan.contract.yaml import Document, KeyPath, dotted, parse_document, read_document
-from gridplan.errors import CatalogError, Problem
+from gridplan.contract.yaml import Document, KeyPath, parse_document, read_document
+from gridplan.errors import Problem
 
 if TYPE_CHECKING:
     from gridplan.catalog import Catalog
+    from gridplan.contract.catalog_folder import CatalogFolder
 
 __all__ = ["load_grid", "loads_grid"]
 
-INDEX = "safetensors_index"
-"""Key of a catalog entry for a model: the index of its checkpoint, a file beside the contract."""
+Folder = tuple["CatalogFolder | None", tuple[Problem, ...]]
+Entries = Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
-def load_grid(path: str | PathLike[str]) -> Grid:
+def load_grid(path: str | PathLike[str], catalog: str | PathLike[str] | CatalogFolder | None = None) -> Grid:
     """Read a contract file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    catalog
+        A folder of catalog entries, over the shipped ones and below the contract's own; without it the one that
+        `[tool.gridplan]` of the nearest pyproject.toml above the contract names, if any.
 
     Raises
     ------
     ContractError
-        With every problem of the file, each at its line and column and with the nearest valid name.
+        With every problem of the file and of the folder, each at its line and column and with the nearest valid name.
     """
-    return _load(read_document(fspath(path)))
+    from gridplan.contract.project import find_catalog_folder
+
+    document = read_document(fspath(path))
+    return _load(document, find_catalog_folder(catalog, Path(path).parent))
 
 
-def loads_grid(text: str, path: str = "<text>") -> Grid:
-    """Read a contract from a text; `path` is the name that problems carry.
+def loads_grid(text: str, path: str = "<text>", catalog: str | PathLike[str] | CatalogFolder | None = None) -> Grid:
+    """Read a contract from a text; `path` is the name that problems carry, `catalog` a folder of catalog entries.
+
+    No pyproject.toml is looked for: a text lies in no project.
 
     Raises
     ------
@@ -57,16 +73,21 @@ def loads_grid(text: str, path: str = "<text>") -> Grid:
     >>> grid.workloads[0].given["arrival_rate"].value
     1.5
     """
-    return _load(parse_document(text, path))
+    from gridplan.contract.project import find_catalog_folder
+
+    document = parse_document(text, path)
+    return _load(document, (None, ()) if catalog is None else find_catalog_folder(catalog, "."))
 
 
-def _load(document: Document) -> Grid:
+def _load(document: Document, found: Folder) -> Grid:
     problems = Problems(document)
+    folder, faults = found
+    problems.extend(faults)
     contract = parse_structure(problems)
-    catalog, own = _catalog(contract, problems)
-    labels = LabelBook(catalog, own)
+    catalog, own = _catalog(contract, problems, folder)
+    labels = LabelBook(catalog, _written(own, folder))
     reader = Reader(problems, labels, tuple(contract.workloads or ()))
-    grid = _grid(reader, contract, document, own)
+    grid = replace(_grid(reader, contract, document, own), folder=folder)
     axes = document.data.get("axes")
     names = axes if isinstance(axes, Mapping) else {}
     places = {name: problems.place(("axes", name), at_key=True) for name in names}
@@ -106,53 +127,29 @@ def _grid(
     )
 
 
-def _catalog(
-    contract: Contract, problems: Problems
-) -> tuple[Catalog, Mapping[str, Mapping[str, Mapping[str, object]]]]:
+def _catalog(contract: Contract, problems: Problems, folder: CatalogFolder | None) -> tuple[Catalog, Entries]:
     """The catalog with the contract's own entries, and those entries; faults in them are problems of the file."""
     from gridplan.catalog import load_catalog
 
-    shipped = load_catalog()
+    known = load_catalog() if folder is None else folder.catalog
     own = {section: entries for section in ("gpus", "models", "instances", "engines")
            if (entries := getattr(contract.catalog, section))}  # fmt: skip
     if "models" in own:
-        own["models"] = {name: _with_index(name, entry, problems) for name, entry in own["models"].items()}
+        own["models"] = with_indexes(own["models"], problems, ("catalog", "models"))
     if not own:
-        return shipped, own
-    try:
-        return shipped.with_entries(own), own
-    except CatalogError as error:
-        paths = {dotted(path): path for path in problems.document.values if path[:1] == ("catalog",)}
-        for problem in error.problems:
-            _place(problem, paths, problems)
-        return shipped, own
+        return known, own
+    catalog, faults = known.merged(own)
+    place_faults(faults, problems, ("catalog",))
+    return known if faults else catalog, own
 
 
-def _with_index(name: str, entry: Any, problems: Problems) -> Any:
-    """An entry whose `safetensors_index` is read: a path beside the contract becomes the bytes of the checkpoint."""
-    from gridplan.catalog.safetensors import index_bytes
-
-    if not isinstance(entry, Mapping) or INDEX not in entry:
-        return entry
-    path: KeyPath = ("catalog", "models", name, INDEX)
-    index = entry[INDEX]
-    rest = {"checkpoint_bytes": None, **{key: value for key, value in entry.items() if key != INDEX}}
-    if "checkpoint_bytes" in entry:
-        problems.add(path, f"checkpoint_bytes and {INDEX} are two counts of the same bytes: give one", at_key=True)
-    elif not isinstance(index, str):
-        problems.add(path, f"a path to a model.safetensors.index.json is due, not {index!r}")
-    else:
-        try:
-            rest["checkpoint_bytes"] = index_bytes(Path(problems.document.file).parent / index)
-            rest.setdefault("source", f"{index}, metadata.total_size")
-        except ValueError as error:
-            problems.add(path, str(error))
-    return rest
+def _written(own: Entries, folder: CatalogFolder | None) -> Entries:
+    """Entries of the contract and of the folder, also those at fault: what names them is not at fault."""
+    if folder is None:
+        return own
+    kept = {section: dict(filter(_has_fields, entries.items())) for section, entries in folder.entries.items()}
+    return {section: {**kept.get(section, {}), **own.get(section, {})} for section in {**kept, **own}}
 
 
-def _place(problem: Problem, paths: Mapping[str, KeyPath], problems: Problems) -> None:
-    path = paths.get(problem.key or "")
-    if path is None:
-        problems.extend([Problem(problem.message, problems.document.file, 1, 1, problem.key)])
-    else:
-        problems.add(path, problem.message, at_key=True)
+def _has_fields(entry: tuple[str, object]) -> bool:
+    return isinstance(entry[1], Mapping)

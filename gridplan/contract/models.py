@@ -188,5 +188,5 @@ class Contract(Strict):
         {},
     )
     priced_on: str = optional(
-        TEXT, "The date against which the age of a price is judged; omitted = the newest date used.", ""
+        TEXT, "The day on which the age of a price is judged; omitted = only `gridplan validate` judges it, today.", ""
     )

@@ -63,11 +63,20 @@ class Problems:
         line, column = self.document.position(path, at_key) or (1, 1)
         return Place(self.document.file, line, column, dotted(path))
 
+    @property
+    def found(self) -> list[Problem]:
+        """All problems, those of other files first, in the order of each file."""
+        found = dict.fromkeys(replace(item, message=_on_one_line(item.message)) for item in self._found)
+        return sorted(found, key=self._order)
+
     def raise_if_any(self) -> None:
-        """Raise one ContractError with all problems, in the order of the file."""
+        """Raise one ContractError with all problems."""
         if self._found:
-            found = dict.fromkeys(replace(item, message=_on_one_line(item.message)) for item in self._found)
-            raise ContractError(sorted(found, key=lambda item: (item.line or 0, item.column or 0, item.message)))
+            raise ContractError(self.found)
+
+    def _order(self, item: Problem) -> tuple[bool, str, int, int, str]:
+        other = item.file not in (None, self.document.file)
+        return (not other, item.file or "" if other else "", item.line or 0, item.column or 0, item.message)
 
 
 def _on_one_line(message: str) -> str:

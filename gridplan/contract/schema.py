@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridplan.contract import forms, models
 from gridplan.contract.bounds import bounds_of
 from gridplan.contract.models import Contract, section_inputs
 from gridplan.dictionary import Quantity, dictionary
 from gridplan.quantities import accepted_units
+
+if TYPE_CHECKING:
+    from gridplan.catalog import Catalog
 
 __all__ = ["contract_schema"]
 
@@ -31,15 +34,18 @@ _MODELS = (
 )
 
 
-def contract_schema() -> dict[str, Any]:
-    """The schema as plain data, draft 2020-12.
+def contract_schema(catalog: Catalog | None = None) -> dict[str, Any]:
+    """The schema as plain data, draft 2020-12, with the ids of `catalog` (the shipped one unless given).
 
     >>> contract_schema()["$defs"]["input.rho_target"]["x-home-section"]
     'policy'
     """
+    from gridplan.catalog import load_catalog
+
+    known = catalog or load_catalog()
     schema, definitions = _structure()
     for name in section_inputs():
-        definitions[f"plain.{name}"] = {"anyOf": _plain(dictionary()[name])}
+        definitions[f"plain.{name}"] = {"anyOf": _plain(dictionary()[name], known)}
         definitions[f"input.{name}"] = _input(name, ("ByLabel", "Stated"))
         definitions[f"change.{name}"] = _change(name)
         definitions[f"axis.{name}"] = _axis(name)
@@ -120,12 +126,12 @@ def _description(row: Quantity) -> str:
     return "; ".join(parts)
 
 
-def _plain(row: Quantity) -> list[dict[str, Any]]:
+def _plain(row: Quantity, catalog: Catalog) -> list[dict[str, Any]]:
     """The schemas of a plain value."""
     if row.name.endswith("_percentile"):
         return [{"const": "mean"}, {"type": "number", **_range(row.name)}]
     if row.is_label:
-        labels = _labels(row)
+        labels = _labels(row, catalog)
         known: list[dict[str, Any]] = [{"enum": labels}] if labels else []
         # A contract may add ids of its own, and an engine may carry a version.
         is_open = row.name in ("gpu", "model", "draft_model", "instance", "engine") or not labels
@@ -134,10 +140,7 @@ def _plain(row: Quantity) -> list[dict[str, Any]]:
     return [{"type": kind, **_range(row.name)}, {"type": "string", "pattern": _WITH_UNIT}]
 
 
-def _labels(row: Quantity) -> list[str]:
-    from gridplan.catalog import load_catalog
-
-    catalog = load_catalog()
+def _labels(row: Quantity, catalog: Catalog) -> list[str]:
     formats = {"weight_dtype": "weight", "kv_dtype": "kv"}
     ids = {"gpu": catalog.gpus, "model": catalog.models, "draft_model": catalog.models, "instance": catalog.instances}
     if row.name in ids:

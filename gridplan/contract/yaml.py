@@ -8,74 +8,39 @@ anything is expanded.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from gridplan.contract.document import Document, KeyPath, Position, dotted
 from gridplan.contract.scalars import resolve_scalar
 from gridplan.errors import ContractError, Problem, suggestion
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "KeyPath", "Position", "dotted", "parse_document", "read_document"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "Document",
+    "Form",
+    "KeyPath",
+    "Position",
+    "dotted",
+    "parse_document",
+    "read_document",
+]
 
 MAX_BYTES = 4 * 2**20
 MAX_DEPTH = 16
 
-KeyPath = tuple[str | int, ...]
-Position = tuple[int, int]
+Form = tuple[str, str]
+"""What a file is and how it begins, for messages."""
+
+CONTRACT: Form = ("a contract", "starts with `schema: 1`")
 
 
-def dotted(path: KeyPath) -> str:
-    """A path as people write it.
-
-    >>> dotted(("workload", "classes", 1, "weight"))
-    'workload.classes[1].weight'
-    """
-    texts = (part if isinstance(part, int) or part.isprintable() else repr(part) for part in path)
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in texts)
-    return "".join(parts).removeprefix(".")
-
-
-@dataclass(frozen=True)
-class Document:
-    """A parsed file: plain data, and where each part of it stands.
-
-    `keys` and `values` map the path of an entry to the (line, column) of its key and of its value; `flaws` are the
-    things refused on the way, and `unusable` the paths that have no value because of them.
-    """
-
-    file: str
-    text: str
-    sha256: str
-    data: Mapping[str, object]
-    keys: Mapping[KeyPath, Position]
-    values: Mapping[KeyPath, Position]
-    flaws: tuple[Problem, ...]
-    unusable: frozenset[KeyPath]
-
-    def position(self, path: KeyPath, at_key: bool = False) -> Position | None:
-        """Where an entry stands: its value, or its key when asked or when the value starts on another line.
-
-        The position of the nearest existing parent stands in for a missing entry; None when there is none.
-        """
-        for length in range(len(path), 0, -1):
-            part = path[:length]
-            key, value = self.keys.get(part), self.values.get(part)
-            if key and (at_key or length < len(path) or value is None or value[0] != key[0]):
-                return key
-            if value:
-                return value
-        return None
-
-    def problem(self, path: KeyPath, message: str, at_key: bool = False) -> Problem:
-        """A problem at that entry."""
-        line, column = self.position(path, at_key) or (1, 1)
-        return Problem(message, self.file, line, column, dotted(path) or None)
-
-
-def read_document(path: str | Path) -> Document:
+def read_document(path: str | Path, form: Form = CONTRACT) -> Document:
     """Read and parse a file; ContractError says what is wrong with it."""
     where = Path(path)
     name = str(path)
@@ -90,8 +55,8 @@ def read_document(path: str | Path) -> Document:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _file_error(name, f"cannot be read: {reason}") from None
     if size > MAX_BYTES:
-        raise _file_error(name, f"has {size:,} bytes; a contract may have {MAX_BYTES:,} at most")
-    return _parse_bytes(content, name)
+        raise _file_error(name, f"has {size:,} bytes; {form[0]} may have {MAX_BYTES:,} at most")
+    return _parse_bytes(content, name, form)
 
 
 def parse_document(text: str, file: str = "<text>") -> Document:
@@ -102,18 +67,18 @@ def parse_document(text: str, file: str = "<text>") -> Document:
         raise _file_error(file, "is not valid Unicode") from None
     if len(content) > MAX_BYTES:
         raise _file_error(file, f"has {len(content):,} bytes; a contract may have {MAX_BYTES:,} at most")
-    return _parse_bytes(content, file)
+    return _parse_bytes(content, file, CONTRACT)
 
 
-def _parse_bytes(content: bytes, file: str) -> Document:
+def _parse_bytes(content: bytes, file: str, form: Form) -> Document:
     if b"\0" in content:
-        raise _file_error(file, "is not a text file (it holds a NUL byte); a contract is YAML in UTF-8")
+        raise _file_error(file, f"is not a text file (it holds a NUL byte); {form[0]} is YAML in UTF-8")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")
         raise ContractError([Problem("is not UTF-8 text", file, *_after(before))]) from None
-    return _Builder(text, file).document(hashlib.sha256(content).hexdigest())
+    return _Builder(text, file, form).document(hashlib.sha256(content).hexdigest())
 
 
 def _neighbours(path: Path) -> str:
@@ -135,6 +100,7 @@ class _Builder:
 
     text: str
     file: str
+    form: Form
     keys: dict[KeyPath, Position] = field(default_factory=dict)
     values: dict[KeyPath, Position] = field(default_factory=dict)
     flaws: list[Problem] = field(default_factory=list)
@@ -156,24 +122,25 @@ class _Builder:
         return Document(self.file, self.text, sha256, data, self.keys, self.values, flaws, unusable)
 
     def _build(self) -> dict[str, object]:
+        what, begins = self.form
         events = iter(yaml.parse(self.text, Loader=yaml.SafeLoader))
         next(events)  # the start of the stream
         opening = next(events)
         if not isinstance(opening, yaml.DocumentStartEvent):
-            raise _file_error(self.file, "is empty; a contract starts with `schema: 1`")
+            raise _file_error(self.file, f"is empty; {what} {begins}")
         if opening.tags:
             raise self._fatal("%TAG is not allowed", opening.start_mark)
         first = next(events)
         data = self._node(first, events, ())
         if data is None and isinstance(first, yaml.ScalarEvent):
-            raise _file_error(self.file, "is empty; a contract starts with `schema: 1`")
+            raise _file_error(self.file, f"is empty; {what} {begins}")
         if not isinstance(data, dict):
             kind = "a list" if isinstance(data, list) else "a single value"
-            raise self._fatal(f"is {kind}; a contract is a mapping that starts with `schema: 1`", first.start_mark)
+            raise self._fatal(f"is {kind}; {what} is a mapping that {begins}", first.start_mark)
         next(events)  # the end of the document
         after = next(events)
         if isinstance(after, yaml.DocumentStartEvent):
-            raise self._fatal("a second document starts here; a contract is one document", after.start_mark)
+            raise self._fatal(f"a second document starts here; {what} is one document", after.start_mark)
         return data
 
     def _node(self, event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath) -> object:
@@ -209,7 +176,7 @@ class _Builder:
             if name in entries:
                 first = self.keys[entry]
                 self._flaw(entry, f"is given twice; first on line {first[0]}", key.start_mark, usable=True)
-                shadow = _Builder(self.text, self.file)  # the second value is read only to move on
+                shadow = _Builder(self.text, self.file, self.form)  # the second value is read only to move on
                 shadow._node(next(events), events, entry)
                 self.flaws += shadow.flaws
                 continue

@@ -76,6 +76,11 @@ def attributes(inputs: Inputs) -> dict[str, str]:
         "grid_sha256": inputs.grid.sha256,
         "gridplan_version": __version__,
     }
+    folder = inputs.grid.folder
+    if folder is not None:
+        # By name and content: where the folder lies on this machine does not belong in the bytes of a cube.
+        held = ", ".join(f"{file} sha256 {digest}" for file, digest in folder.sha256.items())
+        attrs["catalog_folder"] = f"{folder.name}: {held}"
     if inputs.warnings:
         attrs["warnings"] = "\n".join(inputs.warnings)
     return {name: text for name, text in attrs.items() if text}

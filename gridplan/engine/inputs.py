@@ -54,8 +54,9 @@ _STATIC = {"step_per_sequence_s": 0.0}
 
 
 def catalog_of(grid: Grid) -> Catalog:
-    """The shipped catalog with the contract's own entries."""
-    return load_catalog().with_entries(grid.catalog)
+    """The shipped catalog with the entries of the catalog folder, then the contract's own."""
+    known = load_catalog() if grid.folder is None else grid.folder.catalog
+    return known.with_entries(grid.catalog)
 
 
 def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
@@ -104,9 +105,8 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
     values.update(anchor_fields(resolver, values, labels, partial(build_inputs, lenient=True)))
     _stop(resolver)
     stated = dict(resolver.fields)
-    return Inputs(
-        grid, catalog, resolver.space, values, labels, stated, resolver.origins, warnings_of(resolver, values, catalog)
-    )
+    said = warnings_of(resolver, values, labels, catalog)
+    return Inputs(grid, catalog, resolver.space, values, labels, stated, resolver.origins, said)
 
 
 def _stop(resolver: Resolver) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 
 from gridplan.catalog import Catalog
+from gridplan.engine.catalog_warnings import lacking_entries, old_prices
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
 from gridplan.engine.unused import unused
@@ -28,7 +30,9 @@ _KINDS_OF: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Inputs that only some kinds of layer read."""
 
 
-def warnings_of(resolver: Resolver, values: Mapping[str, Field], catalog: Catalog) -> tuple[str, ...]:
+def warnings_of(
+    resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field], catalog: Catalog
+) -> tuple[str, ...]:
     """What a reader of the cube must know, one sentence each."""
     warnings = [*dict.fromkeys(resolver.warnings), *unused(resolver)]
     if resolver.is_given("decode_tokens_per_s") and not resolver.is_given("decode_tokens_at_concurrency"):
@@ -47,6 +51,9 @@ def warnings_of(resolver: Resolver, values: Mapping[str, Field], catalog: Catalo
     warnings += _tiny(resolver)
     warnings += _one_pool(resolver)
     warnings += _idle_layers(resolver, catalog)
+    warnings += lacking_entries(values, labels, catalog)
+    if resolver.grid.priced_on:
+        warnings += old_prices(labels, date.fromisoformat(resolver.grid.priced_on), "priced_on")
     return (*warnings, *_percentiles_as_means(resolver))
 
 

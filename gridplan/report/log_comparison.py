@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gridplan.catalog import Model, load_catalog
 from gridplan.contract import loads_grid
+from gridplan.contract.catalog_folder import CatalogFolder
 from gridplan.contract.models import section_inputs
 from gridplan.dictionary import measures
 from gridplan.measured.engine_log import EngineLog
@@ -32,8 +33,8 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def compare_log(log: EngineLog, options: Options | None = None) -> Comparison:
-    """Predict every term that a log printed, at the settings of the log.
+def compare_log(log: EngineLog, options: Options | None = None, folder: CatalogFolder | None = None) -> Comparison:
+    """Predict every term that a log printed, at the settings of the log, with the entries of a catalog folder if any.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def compare_log(log: EngineLog, options: Options | None = None) -> Comparison:
     ContractError, CatalogError
         If the model cannot be planned.
     """
-    catalog = load_catalog()
+    catalog = load_catalog() if folder is None else folder.catalog
     labels = labels_of(log, catalog, options)
     model = catalog.model(labels.model)
     deployment, notes = _deployment(log, labels, model)
@@ -50,7 +51,7 @@ def compare_log(log: EngineLog, options: Options | None = None) -> Comparison:
     if "CUDA graphs" in printed and catalog.engine(labels.engine).cuda_graphs_in_budget is False:
         del printed["CUDA graphs"]
         notes += (f"CUDA graphs lie outside the budget of {labels.engine}: not compared",)
-    terms = compare_terms(printed, predicted_terms(_contract(deployment)))
+    terms = compare_terms(printed, predicted_terms(_contract(deployment), folder))
     if said := eight_bit_note(log, model, labels.kv_dtype):
         notes += (said,)
     token = next((term for term in terms if term.name == "KV bytes of a token"), None)
@@ -63,12 +64,12 @@ def _bits(labels: Labels) -> float:
     return load_catalog().dtype("kv", labels.kv_dtype).bits_per_element if labels.kv_dtype else 16.0
 
 
-def predicted_terms(contract: str) -> dict[str, float]:
+def predicted_terms(contract: str, folder: CatalogFolder | None = None) -> dict[str, float]:
     """The measures of the table for a contract of one cell; those that the cube does not have are left out."""
     from gridplan.engine.evaluate import evaluate
 
     known = {part for parts in MEASURES.values() for part in (*parts, _SHORTFALL)} & {*measures()}
-    cube = evaluate(loads_grid(contract, "<log>"), sorted(known))
+    cube = evaluate(loads_grid(contract, "<log>", folder), sorted(known))
     values = {str(name): float(array.values) for name, array in cube.data_vars.items() if name in known}
     known_values = {name: value for name, value in values.items() if value == value}
     # The engine prints a pool below zero where the cube has a pool of zero and what is missing.

@@ -25,17 +25,18 @@ LABELS = ("model", "gpu", "engine", "weight_dtype", "kv_dtype")
 BITS_16, FULL = 16.0, "full"
 
 
-def override_text(log: EngineLog, as_of: str, options: Options | None = None) -> str:
+def override_text(log: EngineLog, as_of: str, options: Options | None = None, catalog: Catalog | None = None) -> str:
     """The block as YAML: labels, parallelism, limits, then what was measured.
 
     `as_of` (YYYY-MM-DD) stands where the log prints no date. Labels that are not known are said in a comment.
+    They are looked up in `catalog`, the shipped one unless given.
 
     Raises
     ------
     LogError
         If the terms of the log do not add up, or it has no pool.
     """
-    catalog = load_catalog()
+    catalog = catalog or load_catalog()
     labels = _labels(log, known_labels(log, catalog, options))
     model = catalog.model(labels["model"]) if "model" in labels else None
     measured, remarks = override_values(log, model)
