@@ -6,3 +6,6 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))
+
+# They import planners that only the environment of `compare_memory.py` has.
+collect_ignore = ["adapter_aiconfigurator.py", "adapter_kvfit.py"]
