@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gridplan import formulas
     from gridplan.contract import load_grid, loads_grid
     from gridplan.engine.evaluate import evaluate
+    from gridplan.engine.inverse.solve import solve
     from gridplan.engine.reduce import reduce
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
@@ -29,6 +30,7 @@ _PLACES = {
     "evaluate": "gridplan.engine.evaluate",
     "reduce": "gridplan.engine.reduce",
     "run": "gridplan.engine.run",
+    "solve": "gridplan.engine.inverse.solve",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
     "CatalogError": "gridplan.errors",
@@ -53,6 +55,7 @@ __all__ = [
     "open_cube",
     "reduce",
     "run",
+    "solve",
 ]
 
 

@@ -19,8 +19,9 @@ __all__ = ["Quantity", "dictionary", "inputs", "measures"]
 class Quantity:
     """One row of the dictionary; all fields are text as written there.
 
-    `role` is axis, input or measure; `scope` says whose quantity it is (model, gpu, replica, service, ...); `bounds`
-    is a condition on x such as `0<x<=1`; `choices` lists the labels allowed, separated by `;`.
+    `role` is axis, input, measure (of a cell) or answer (of a grid asked backwards); `scope` says whose quantity it is
+    (model, gpu, replica, service, ...); `bounds` is a condition on x such as `0<x<=1`; `choices` lists the labels
+    allowed, separated by `;`.
     """
 
     role: str
@@ -44,6 +45,11 @@ class Quantity:
     def labels(self) -> tuple[str, ...]:
         """The labels allowed, in the order of the dictionary; empty where any label is."""
         return tuple(self.choices.split(";")) if self.choices else ()
+
+    @property
+    def is_input(self) -> bool:
+        """True for what a contract may state; measures and answers are computed."""
+        return self.role in ("axis", "input")
 
     @property
     def is_label(self) -> bool:
@@ -76,4 +82,4 @@ def measures() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def inputs() -> tuple[str, ...]:
     """Names of all inputs, axes among them."""
-    return tuple(name for name, row in dictionary().items() if row.role != "measure")
+    return tuple(name for name, row in dictionary().items() if row.is_input)

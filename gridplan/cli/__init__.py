@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "estimate": "Print how large a grid is before running it.",
     "verify": "Check every part of a written cube against its receipt.",
     "explain": "Show the chain of one cell with its numbers.",
+    "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
     "validate": "Check a contract file and report every problem.",
     "measure": "Read a start-up log of an engine, check it and compare it with the prediction.",
     "schema": "Print the JSON Schema of the contract file.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -47,6 +48,9 @@ _PLAIN = (
 )
 """Numeric inputs that no catalog provides; defaults are those of the dictionary."""
 
+Needs = Callable[[Resolver, Mapping[str, Field], Mapping[str, Field]], None]
+"""Notes in the resolver what is missing for a purpose."""
+
 MAX_DIMENSIONS = 30
 """Dimensions of a cube (fact: NumPy broadcasts 32 arrays axes, and two are needed beside them)."""
 
@@ -59,8 +63,8 @@ def catalog_of(grid: Grid) -> Catalog:
     return known.with_entries(grid.catalog)
 
 
-def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
-    """All inputs of a grid as fields; `lenient` does not ask whether they suffice for a plan.
+def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) -> Inputs:
+    """All inputs of a grid as fields; `lenient` does not ask whether they suffice, else `needs` does: for a plan.
 
     Raises
     ------
@@ -100,7 +104,7 @@ def build_inputs(grid: Grid, lenient: bool = False) -> Inputs:
     check_bounds(resolver, values)
     check_agreement(resolver, values, labels)
     if not lenient:
-        check_needs(resolver, values, labels)
+        needs(resolver, values, labels)
     _stop(resolver)
     values.update(anchor_fields(resolver, values, labels, partial(build_inputs, lenient=True)))
     _stop(resolver)

@@ -8,17 +8,10 @@ import numpy as np
 
 from gridplan.chain.codes import code
 from gridplan.engine.field import Field
+from gridplan.engine.needs_memory import check_budget, check_windows, has_values
 from gridplan.engine.resolve import Resolver
 
 __all__ = ["check_needs", "has_values", "incomplete"]
-
-
-def has_values(values: Mapping[str, Field], *names: str) -> np.ndarray:
-    """True where every one of `names` has a value."""
-    known = ~np.isnan(values[names[0]].data)
-    for name in names[1:]:
-        known = known & ~np.isnan(values[name].data)
-    return np.asarray(known)
 
 
 def _dims(values: Mapping[str, Field], *names: str) -> frozenset[str]:
@@ -94,52 +87,9 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
         if model in models:
             for name, why in check(values, labels).items():
                 resolver.problem(f"{name} is needed: capacity_model {model} {why}", name)
-    _check_budget(resolver, values, labels)
-    _check_windows(resolver, values, labels)
+    check_budget(resolver, values, labels)
+    check_windows(resolver, values, labels)
     _check_domains(resolver, values)
-
-
-def _check_windows(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
-    """Admission by window needs the batched tokens that stand beside it."""
-    unknown = np.isnan(values["kv_rows_rank"].data[..., 2]).any(axis=-1) & ~np.isnan(
-        values["kv_rows_rank"].data[..., 0]
-    ).any(axis=-1)
-    if unknown.any():
-        engines = ", ".join(str(label) for label in labels["engine"].unique if label)
-        resolver.problem(
-            f"max_num_batched_tokens is needed: sliding_policy engine_admission admits a window by it, and engine "
-            f"{engines or '(none)'} has no default",
-            "sliding_policy",
-        )
-
-
-def _check_budget(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
-    """A pool that follows from a memory size needs every term of the budget; an unknown term is never taken as zero."""
-    pool = has_values(values, "kv_pool_bytes_given") | has_values(values, "kv_pool_tokens_given")
-    budget = has_values(values, "gpu_memory_bytes", "weights_bytes") & ~pool
-    # A draft model without a parameter count leaves the sum open, whatever the engine has defaults for.
-    draft = resolver.is_given("draft_model") & np.isnan(values["draft_weights_bytes"].data)
-    unweighed = draft & ~has_values(values, "workspace_bytes")
-    if (budget & unweighed).any():
-        names = ", ".join(str(label) for label in resolver.peek("draft_model").unique if label)
-        resolver.problem(
-            f"draft_weights_bytes is needed: the catalog has no parameter count of draft_model {names}", "draft_model"
-        )
-    budget = budget & ~unweighed
-    slots = (
-        np.isnan(values["lora_bytes"].data) & (values["max_loras"].data > 0) & ~has_values(values, "workspace_bytes")
-    )
-    if (budget & slots).any():
-        where = np.broadcast_arrays(budget & slots, labels["model"].data)
-        names = ", ".join(str(name) for name in dict.fromkeys(where[1][where[0]].tolist()) if name)
-        resolver.problem(
-            f"lora_bytes is needed: what adapters of {names or 'no model'} take is not understood", "max_loras"
-        )
-    budget = budget & ~slots
-    for name in ("gpu_memory_utilization", "workspace_bytes"):
-        if (budget & ~has_values(values, name)).any():
-            engines = ", ".join(str(label) for label in labels["engine"].unique if label)
-            resolver.problem(f"{name} is needed: engine {engines or '(none)'} has no default for it", name)
 
 
 def _known(labels: Mapping[str, Field], name: str) -> np.ndarray:

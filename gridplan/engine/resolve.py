@@ -114,6 +114,28 @@ class Resolver:
         sets = [change if change is not None and change.op == "set" else None for change in changes]
         return self.space.stack("scenario", [self._changed(name, stated, change) for change in sets])
 
+    def over_default(self, name: str) -> tuple[Field, Field]:
+        """How a numeric input follows from its default: value = share x default + stated part.
+
+        The share is 0 where the contract gives a value, 1 where it gives none, and what scenarios multiply it by.
+        """
+        base, _ = self._base(name)
+        stated = base if base is not None else self.space.constant(np.nan, np.float64)
+        share = Field(np.isnan(stated.data).astype(float), stated.dims)
+        part = self._scenarios(name, Field(np.nan_to_num(stated.data), stated.dims))
+        changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
+        if not any(changes):
+            return share, part
+
+        def changed(change: Change | None) -> Field:
+            if change is None or change.op == "add":
+                return share
+            if change.op == "set":
+                return self.space.constant(0.0, np.float64)
+            return combine(np.multiply, share, self._value(name, change.value, change.place))
+
+        return self.space.stack("scenario", [changed(change) for change in changes]), part
+
     def _base(self, name: str) -> tuple[Field | None, OriginOf | None]:
         axis = self.grid.axis(name)
         dtype = self.dtype(name)

@@ -81,6 +81,7 @@ from gridplan.formulas.kv_geometry import (
     kv_bytes_per_token_per_gpu_attention,
     kv_bytes_per_token_per_gpu_mla,
 )
+from gridplan.formulas.kv_inverse import tokens_within_charge, tokens_within_charge_unrounded
 from gridplan.formulas.layer_bytes import (
     layer_bytes_per_token_attention,
     layer_bytes_per_token_indexer,
@@ -301,6 +302,8 @@ __all__ = [
     "step_weights_s",
     "tensor_parallel_legal",
     "tokens_per_month",
+    "tokens_within_charge",
+    "tokens_within_charge_unrounded",
     "tpot_batch_bandwidth",
     "tpot_batch_compute",
     "tpot_share",

@@ -1,0 +1,1 @@
+"""A grid asked backwards: the largest context, the smallest tensor parallelism, the largest concurrency."""

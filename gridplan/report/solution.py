@@ -1,0 +1,146 @@
+"""Answers of `gridplan.solve` as a table: rows for JSON, aligned text, Parquet or CSV."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridplan.errors import StoreError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import xarray as xr
+
+__all__ = ["SHOWN_ROWS", "columns_of", "rows_of", "table_of", "write_table"]
+
+SHOWN_ROWS = 60
+"""Rows that are printed (policy); the others are counted, and written by -o."""
+
+_TITLES = {
+    "max_context_tokens": "max context",
+    "min_tensor_parallel": "min TP",
+    "min_gpus": "min GPUs",
+    "max_concurrency": "max concurrency",
+    "concurrency_at_answer": "holds",
+    "fails_at_tokens": "fails at",
+    "fails_at_tensor_parallel": "fails at",
+    "fails_at_gpus": "fails at",
+    "fails_at_concurrency": "fails at",
+    "concurrency_at_failure": "holds there",
+    "fails_reason": "because",
+}
+"""Short heads of printed columns; others are printed under their names without the unit."""
+
+
+def columns_of(solution: xr.Dataset) -> dict[str, np.ndarray]:
+    """One column per axis, label and answer, one row per cell; axes in declared order, then labels, then answers."""
+    dims = [str(dim) for dim in solution.sizes]
+    shape = tuple(solution.sizes.values())
+    names = [*dims, *(str(name) for name in solution.coords if name not in dims), *map(str, solution.data_vars)]
+    found: dict[str, np.ndarray] = {}
+    for name in names:
+        item = solution[name]
+        place = [slice(None) if dim in item.dims else np.newaxis for dim in dims]
+        found[name] = np.broadcast_to(item.values[tuple(place)], shape).ravel()
+    return found
+
+
+def rows_of(solution: xr.Dataset) -> list[dict[str, Any]]:
+    """The rows as plain values: None for null, whole numbers as int."""
+    columns = {name: [_plain(item) for item in values.tolist()] for name, values in columns_of(solution).items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    if math.isnan(value):
+        return None
+    return int(value) if value.is_integer() else value
+
+
+def table_of(solution: xr.Dataset, most: int = SHOWN_ROWS) -> str:
+    """The rows as aligned text; columns that say the same in every row, or nothing, stand above."""
+    rows = rows_of(solution)
+    answers = {str(name) for name in solution.data_vars}
+    alike = {name: rows[0][name] for name in rows[0] if name not in answers and len({row[name] for row in rows}) == 1}
+    told_twice = all(row["no_answer_reason"] in (None, row["fails_reason"]) for row in rows)
+    kept = [
+        name
+        for name in rows[0]
+        if name not in alike
+        and not (name == "no_answer_reason" and told_twice)
+        and (name not in answers or any(row[name] is not None for row in rows))
+    ]
+    cells = [[_shown(row[name]) for name in kept] for row in rows[:most]]
+    heads = [_TITLES.get(name, name.removesuffix("_tokens").replace("_", " ")) for name in kept]
+    numeric = [all(isinstance(row[name], (int, float, type(None))) for row in rows) for name in kept]
+    widths = [max(len(line[column]) for line in (heads, *cells)) for column in range(len(kept))]
+    lines = [_headline(solution), *(["at " + ", ".join(f"{k}={_shown(v)}" for k, v in alike.items())] if alike else [])]
+    for line in ([*heads], *cells):
+        parts = [
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        ]
+        lines.append("  ".join(parts).rstrip())
+    if len(rows) > most:
+        lines.append(f"... {len(rows) - most:,} more rows: fold them with --by, or write them with -o")
+    return "\n".join(lines)
+
+
+def _headline(solution: xr.Dataset) -> str:
+    attrs = solution.attrs
+    context = "the length of the sequences" if attrs["context"] == "length" else "max_model_len"
+    wanted = f" for {attrs['concurrency']:,} sequences" if "concurrency" in attrs else ""
+    at = f" at {attrs['tokens']:,} tokens" if "tokens" in attrs else ""
+    return f"{attrs['target']}{wanted}{at} by {attrs['measure']}; context is {context}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def write_table(solution: xr.Dataset, path: str) -> int:
+    """Write the rows to `path`, a .parquet or .csv file, and count them; nulls are nulls, or empty.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be written.
+    """
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as pq
+
+    table = _arrow(solution)
+    try:
+        if Path(path).suffix == ".csv":
+            pacsv.write_csv(table, path)
+        else:
+            pq.write_table(table, path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return int(table.num_rows)
+
+
+def _arrow(solution: xr.Dataset) -> pa.Table:
+    import pyarrow as pa
+
+    arrays, fields = [], []
+    for name, values in columns_of(solution).items():
+        meta = {key: str(value) for key, value in solution[name].attrs.items()}
+        if values.dtype == object:
+            kind, array = pa.string(), pa.array(values.tolist(), pa.string())
+        else:
+            null = np.isnan(values)
+            whole = bool(np.all(values[~null] == np.floor(values[~null])))
+            kind = pa.int64() if whole else pa.float64()
+            array = pa.array(np.where(null, 0, values).astype(np.int64 if whole else np.float64), kind, mask=null)
+        arrays.append(array)
+        fields.append(pa.field(name, kind, metadata=meta))
+    about = {key: str(value) for key, value in solution.attrs.items()}
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=about))
