@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "diff": ("gridplan.cli.catalog_diff", "Show what your own entries change."),
     "validate": ("gridplan.cli.catalog_validate", "Check every entry: faults, gaps, age."),
+    "import-model": ("gridplan.cli.import_model", "Read a published config.json into an entry."),
 }
 """Commands on entries: the module, imported only when called, and the line of `--help`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from gridplan.contract.model_files import ModelFiles, is_path
 from gridplan.dictionary import dictionary
 from gridplan.errors import CatalogError, suggestion
 
@@ -28,10 +29,12 @@ def unprintable(label: str) -> str | None:
 
 
 class LabelBook:
-    """The labels of the catalog that a contract sees: the shipped one and its own entries."""
+    """The labels of the catalog that a contract sees: the shipped one, its own entries, and config files of models."""
 
-    def __init__(self, catalog: Catalog, own: Mapping[str, Mapping[str, Mapping[str, object]]]) -> None:
-        self.catalog = catalog
+    def __init__(
+        self, catalog: Catalog, own: Mapping[str, Mapping[str, Mapping[str, object]]], files: ModelFiles | None = None
+    ) -> None:
+        self.catalog, self._files = catalog, files
         # An entry of the contract that has a fault is known all the same: the fault is reported once, at the entry.
         self._own = own
 
@@ -41,6 +44,8 @@ class LabelBook:
             return reason
         if name in _KINDS:
             known = self._ids(_KINDS[name])
+            if self._files is not None and _KINDS[name] == "models" and label not in known and is_path(label):
+                return self._files.problem(label)
             return None if label in known else f"unknown {name} {label}{suggestion(label, known)}{self._listed(name)}"
         if name in _DTYPE_ROLES:
             formats = [known for role, known in self.catalog.dtypes if role == _DTYPE_ROLES[name]]

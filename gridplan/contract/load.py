@@ -14,6 +14,7 @@ from gridplan.contract.entries import place_faults, with_indexes
 from gridplan.contract.grid import Grid
 from gridplan.contract.labels import LabelBook, unprintable
 from gridplan.contract.measured import read_measured
+from gridplan.contract.model_files import ModelFiles
 from gridplan.contract.models import Contract
 from gridplan.contract.problems import Problems
 from gridplan.contract.rules_labels import check_labels
@@ -35,6 +36,8 @@ __all__ = ["load_grid", "loads_grid"]
 
 Folder = tuple["CatalogFolder | None", tuple[Problem, ...]]
 Entries = Mapping[str, Mapping[str, Mapping[str, object]]]
+Own = dict[str, Mapping[str, Mapping[str, object]]]
+"""The contract's own entries; models that it names by a path join them as they are read."""
 
 
 def load_grid(path: str | PathLike[str], catalog: str | PathLike[str] | CatalogFolder | None = None) -> Grid:
@@ -85,7 +88,8 @@ def _load(document: Document, found: Folder) -> Grid:
     problems.extend(faults)
     contract = parse_structure(problems)
     catalog, own = _catalog(contract, problems, folder)
-    labels = LabelBook(catalog, _written(own, folder))
+    files = ModelFiles(Path(document.file).parent, catalog, own)
+    labels = LabelBook(catalog, _written(own, folder), files)
     reader = Reader(problems, labels, tuple(contract.workloads or ()))
     grid = replace(_grid(reader, contract, document, own), folder=folder)
     axes = document.data.get("axes")
@@ -127,13 +131,16 @@ def _grid(
     )
 
 
-def _catalog(contract: Contract, problems: Problems, folder: CatalogFolder | None) -> tuple[Catalog, Entries]:
+def _catalog(contract: Contract, problems: Problems, folder: CatalogFolder | None) -> tuple[Catalog, Own]:
     """The catalog with the contract's own entries, and those entries; faults in them are problems of the file."""
     from gridplan.catalog import load_catalog
 
     known = load_catalog() if folder is None else folder.catalog
-    own = {section: entries for section in ("gpus", "models", "instances", "engines")
-           if (entries := getattr(contract.catalog, section))}  # fmt: skip
+    own: Own = {
+        section: entries
+        for section in ("gpus", "models", "instances", "engines")
+        if (entries := getattr(contract.catalog, section))
+    }
     if "models" in own:
         own["models"] = with_indexes(own["models"], problems, ("catalog", "models"))
     if not own:

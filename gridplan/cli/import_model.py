@@ -1,0 +1,88 @@
+"""`gridplan catalog import-model`: a published config.json as an entry of the catalog."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+EXTRAS = ("mtp", "vision")
+
+
+@click.command("import-model", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("config", type=click.Path(), metavar="CONFIG.JSON")
+@click.option("--id", "model_id", default=None, metavar="NAME", help="Id of the entry (default: its folder's name).")
+@click.option("--weights-index", default=None, type=click.Path(), help="The model.safetensors.index.json to take the "
+              "bytes of the checkpoint from (default: one beside CONFIG.JSON).")  # fmt: skip
+@click.option("--quant-config", default=None, type=click.Path(), help="The hf_quant_config.json of a checkpoint by "
+              "modelopt (default: one beside CONFIG.JSON).")  # fmt: skip
+@click.option("--with", "extras", default="", metavar="PARTS", help="Count in what serving text does without: "
+              "mtp, vision, or both with a comma.")  # fmt: skip
+@click.option("-o", "--output", default=None, type=click.Path(), help="Write the block to a file.")
+@click.option("--force", is_flag=True, help="Replace the file of -o.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, entry, parameters by part.")
+def command(
+    config: str,
+    model_id: str | None,
+    weights_index: str | None,
+    quant_config: str | None,
+    extras: str,
+    output: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Read a Hugging Face config.json and print a complete entry for a contract's `catalog: {models: ...}`.
+
+    Parameters are counted exactly, by part; layer groups say what each layer caches; bytes are those of the checkpoint
+    in its own format. A file that is not understood is refused with the field that caused it (exit code 2).
+
+    In a contract the path of a config.json may also stand in place of a model's id.
+    """
+    from gridplan.catalog import load_catalog
+    from gridplan.catalog.hf import import_model
+    from gridplan.catalog.hf.block import default_id, model_block
+
+    parts = _parts(extras)
+    path = Path(config)
+    name = model_id if model_id is not None else default_id(path.resolve().parent.name, path.stem)
+    if not name.strip() or name != name.strip() or not name.isprintable():
+        raise click.BadParameter(
+            f"{name!r}: an id is printable text on one line without spaces around it", param_hint="--id"
+        )
+    model = import_model(config, weights_index, quant_config, parts)
+    load_catalog().with_entries({"models": {name: model.entry}})
+    if as_json:
+        data = {"id": name, "entry": model.entry, "params_by_part": model.parts, "params_apart": model.apart}
+        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        text = model_block(name, model)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        _write(Path(output), text, force)
+
+
+def _parts(extras: str) -> tuple[str, ...]:
+    """The parts of `--with`, each known."""
+    from gridplan.errors import suggestion
+
+    parts = tuple(part.strip() for part in extras.split(",")) if extras else ()
+    for part in parts:
+        if part not in EXTRAS:
+            known = f"{suggestion(part, EXTRAS)}; known: {', '.join(EXTRAS)}"
+            raise click.BadParameter(f"unknown part {part!r}{known}", param_hint="--with")
+    return parts
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    """Write the block, whole or not at all."""
+    from gridplan.errors import StoreError
+    from gridplan.store.files import write_text
+
+    if path.exists() and not force:
+        raise StoreError(f"{path} is already there; replace it with --force or give another file")
+    write_text(path, text)
+    click.echo(f"{path}: written", err=True)
