@@ -83,6 +83,7 @@ def complete_model(model_id: str, values: Values) -> Model:
         params_embedding=values.get("params_embedding") or float(values["vocab_size"] * values["hidden_size"]),
         params_routed_experts=_routed_experts(values),
         params_replicated=_replicated(values),
+        params_vision=values.get("params_vision", 0.0),
         checkpoint_bytes=values.get("checkpoint_bytes"),
         num_layers=layers,
         kv_layers=counts["kv_layers"],

@@ -80,9 +80,11 @@ class Model:
 
     `kv_layers` are the layers that keep keys and values for the whole context. `attention` is mla, mqa, gqa or mha,
     from the counts. `layer_groups` say what each layer keeps of a sequence; they are empty where that is not known.
-    `params_embedding` is the input embedding alone, `params_replicated` what every tensor-parallel rank holds whole
-    beside the routers (MLA down projections, the indexer of sparse attention). `checkpoint_bytes` is what the published
-    checkpoint takes in its native format, where that is known.
+    `params_vision` is beside the total: the vision tower that an engine loads with the text, 0 without one, None where
+    there is one that is not counted. `params_embedding` is the input embedding alone, `params_replicated` what every
+    tensor-parallel rank holds whole beside the routers (MLA down projections, the indexer of sparse attention).
+    `checkpoint_bytes` is what the published checkpoint of the counted parameters (without the tower) takes in its own
+    format, where that is known.
     """
 
     id: str
@@ -92,6 +94,7 @@ class Model:
     params_embedding: float | None
     params_routed_experts: float | None
     params_replicated: float
+    params_vision: float | None
     checkpoint_bytes: float | None
     num_layers: int
     kv_layers: int

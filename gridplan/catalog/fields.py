@@ -15,10 +15,12 @@ from gridplan.catalog.versions import parse_version
 from gridplan.errors import suggestion
 from gridplan.quantities import parse_quantity
 
-__all__ = ["FIELDS", "FLOP_FORMATS", "FieldSpec", "Parser"]
+__all__ = ["FIELDS", "FLOP_FORMATS", "UNKNOWN", "FieldSpec", "Parser"]
 
 Parser = Callable[[object], object]
 FLOP_FORMATS = ("fp16", "bf16", "fp8", "int8", "fp4")
+UNKNOWN = "unknown"
+"""What stands for a figure that exists and is not known."""
 CLASSES = ("fact", "policy", "measurement", "assumption")
 
 
@@ -88,6 +90,11 @@ def quantity(unit: str = "count", zero: bool = False, most: float = math.inf) ->
     return parse
 
 
+def tower(value: object) -> float | None:
+    """Parameters of a vision tower, 0 without one, or `unknown` where there is one that nobody counted."""
+    return None if value == UNKNOWN else quantity(zero=True)(value)
+
+
 def count(least: int = 1, unit: str = "count") -> Parser:
     """A whole number of at least `least`."""
 
@@ -150,6 +157,7 @@ _MODEL = {
     "checkpoint_bytes": FieldSpec(quantity("bytes")),
     "params_routed_experts": FieldSpec(quantity()),
     "params_replicated": FieldSpec(quantity(zero=True)),
+    "params_vision": FieldSpec(tower),
     "num_layers": FieldSpec(count(), required=True),
     "kv_layers": FieldSpec(count(0)),
     "hidden_size": FieldSpec(count(), required=True),

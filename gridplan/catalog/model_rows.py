@@ -6,6 +6,7 @@ from typing import Any
 
 from gridplan.catalog.complete import complete_model
 from gridplan.catalog.entries import LayerGroup, Model
+from gridplan.catalog.fields import UNKNOWN
 from gridplan.catalog.table import Row, count, provenance, read_table, scaled
 
 __all__ = ["read_model_aliases", "read_models"]
@@ -35,7 +36,9 @@ _MODEL_COUNTS = (
 def _parts(row: Row) -> dict[str, Any]:
     """What of a model's parts does not follow from its geometry."""
     counts = {name: scaled(row[name]) for name in ("params_routed_experts", "params_replicated")}
-    return {"q_lora_rank": count(row["q_lora_rank"]), **counts}
+    tower = row["params_vision"]
+    vision = None if tower == UNKNOWN else scaled(tower) or 0.0
+    return {"q_lora_rank": count(row["q_lora_rank"]), **counts, "params_vision": vision}
 
 
 _GROUP_COUNTS = (

@@ -14,7 +14,7 @@ __all__ = ["model_data", "model_lines", "parts_of"]
 def parts_of(model: Model) -> dict[str, float | None]:
     """Parameters by part [count]: what each rank holds whole, splits by heads or spreads as experts; None if unknown.
 
-    `other` is the rest of the total: queries, outputs, MLPs and norms.
+    `other` is the rest of the total: queries, outputs, MLPs and norms. `vision_tower` is beside the total.
     """
     from gridplan.catalog import kv_projection_params, router_params
 
@@ -29,7 +29,8 @@ def parts_of(model: Model) -> dict[str, float | None]:
     known = [count for count in parts.values() if count is not None]
     rest = None if model.params_total is None or len(known) < len(parts) else model.params_total - sum(known)
     # Counts that a checkpoint shares otherwise than the entry says leave no rest; none is shown then.
-    return {**parts, "other": None if rest is None or rest < 0 else rest}
+    other = None if rest is None or rest < 0 else rest
+    return {**parts, "other": other, "vision_tower": model.params_vision}
 
 
 def model_data(model: Model) -> dict[str, object]:

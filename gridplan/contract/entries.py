@@ -35,6 +35,8 @@ def _with_index(entry: Any, problems: Problems, path: KeyPath) -> Any:
         problems.add(path, f"a path to a model.safetensors.index.json is due, not {index!r}")
     else:
         try:
+            # An index counts the vision tower too.
+            rest.setdefault("params_vision", 0)
             rest["checkpoint_bytes"] = index_bytes(Path(problems.document.file).parent / index)
             rest.setdefault("source", f"{index}, metadata.total_size")
         except ValueError as error:

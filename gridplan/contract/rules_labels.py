@@ -15,6 +15,7 @@ GPU_VALUES = ("gpu_memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops", 
 """Values of a GPU that the catalog has: one number for several GPUs would be wrong for all but one."""
 MODEL_VALUES = (
     *("weights_bytes", "weights_read_bytes", "params_total", "params_active", "params_embedding"),
+    "params_vision",
     "kv_bytes_per_token_given",
 )
 """The same for a model."""

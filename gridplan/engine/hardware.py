@@ -57,6 +57,7 @@ def model_values(labels: Labels, degrees: Mapping[str, Field]) -> dict[str, Fiel
     values["params_total"] = total
     values["params_active"] = resolver.resolve("params_active", active, of_model)
     values["params_embedding"] = labels.attribute("model", labels.model, model, "params_embedding", "params_embedding")
+    values["params_vision"] = labels.attribute("model", labels.model, model, "params_vision", "params_vision")
     untied = lookup(lambda m: float(m is not None and not model(m).tie_word_embeddings), labels.model)
     values["params_lm_head"] = combine(np.multiply, untied, values["params_embedding"])
     values.update(_formats(labels))

@@ -51,6 +51,7 @@ def warnings_of(
     warnings += _tiny(resolver)
     warnings += _one_pool(resolver)
     warnings += _idle_layers(resolver, catalog)
+    warnings += _towers(resolver, catalog)
     warnings += lacking_entries(values, labels, catalog)
     if resolver.grid.priced_on:
         warnings += old_prices(labels, date.fromisoformat(resolver.grid.priced_on), "priced_on")
@@ -87,6 +88,15 @@ def _idle_layers(resolver: Resolver, catalog: Catalog) -> list[str]:
         for name, (what, readers) in _KINDS_OF.items()
         if models and resolver.is_given(name) and kinds.isdisjoint(readers)
     ]
+
+
+def _towers(resolver: Resolver, catalog: Catalog) -> list[str]:
+    """Models whose vision tower is loaded and not counted."""
+    if any(resolver.is_given(name) for name in ("params_vision", "weights_bytes", "kv_pool_bytes_given")):
+        return []
+    models = [name for name in resolver.fields["model"].unique if name and catalog.model(name).params_vision is None]
+    said = "is loaded and not counted in the weights: state params_vision (0 where it is not loaded) or weights_bytes"
+    return [f"the vision tower of {', '.join(models)} {said}"] if models else []
 
 
 def _percentiles_as_means(resolver: Resolver) -> list[str]:

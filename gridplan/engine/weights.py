@@ -21,7 +21,7 @@ __all__ = ["weight_values"]
 Array = NDArray[Any]
 
 BITS_16BIT, BITS_PER_BYTE = 16.0, 8.0
-STORED = "params_total * weight_bits / 8, and 2 bytes for what the format leaves in 16 bits"
+STORED = "params_total * weight_bits / 8, 2 bytes for what the format leaves in 16 bits and for params_vision"
 PADDING_ENGINE, PADDED_FORMAT = "vllm", "mxfp4"
 """Where experts are known to be padded as they are loaded (measurement; see formulas/weights.py)."""
 
@@ -48,17 +48,22 @@ def weight_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
         counts["experts"],
     )
     kept = (counts[name] for name in ("experts", "embedding", "lm_head", "router"))
-    stored = combine(weights_bytes, total, bits, combine(_params_16bit, tables, all_but_experts, total, *kept))
+    text = combine(weights_bytes, total, bits, combine(_params_16bit, tables, all_but_experts, total, *kept))
+    stored = combine(_with_tower, text, known["params_vision"])
     width = dict.fromkeys(counts, combine(_width, all_but_experts, bits))
     width |= dict.fromkeys(("embedding", "lm_head", "router"), combine(_width, tables, bits)) | {"experts": bits}
     share = {name: combine(_share, params, width[name], stored) for name, params in counts.items()}
     share["replicated"] = combine(np.add, share["replicated"], share.pop("router"))
+    # The tower stands before the first layer, so the first stage of a pipeline holds it with the embedding.
+    tower = combine(_share, known["params_vision"], labels.space.constant(BITS_16BIT, np.float64), stored)
+    share["embedding"] = combine(np.add, share["embedding"], tower)
     published = lookup(lambda m, d: _checkpoint(labels, m, d), labels.model, labels.weight_dtype)
-    held = combine(first_given, published, stored)
+    read = combine(first_given, published, text)
+    held = combine(_with_tower, read, known["params_vision"])
     resolver, origin = labels.resolver, _of_checkpoint(labels, published)
     return {
         "weights_bytes": resolver.resolve("weights_bytes", held, origin),
-        "weights_read_bytes": resolver.resolve("weights_read_bytes", held, origin),
+        "weights_read_bytes": resolver.resolve("weights_read_bytes", read, origin),
         "expert_padding": _padding(labels),
         **_expert_ranks(labels, known),
         **{name: _of_model(labels, attrgetter(name)) for name in ("num_layers", "num_moe_layers", "num_experts")},
@@ -97,6 +102,11 @@ def _params_16bit(
     named = np.nan_to_num(embedding) + np.nan_to_num(lm_head) + np.nan_to_num(router)
     kept = np.where(all_but_experts == 1, outside, np.where(tables == 1, named, 0.0))
     return np.asarray(np.clip(kept, 0.0, np.where(np.isnan(total), 0.0, total)))
+
+
+def _with_tower(text: Array, vision: Array) -> Array:
+    """Bytes with the vision tower, which stays in 16 bits; a tower that is not counted adds none."""
+    return np.asarray(text + np.nan_to_num(vision) * BITS_16BIT / BITS_PER_BYTE)
 
 
 def _width(kept: Array, bits: Array) -> Array:

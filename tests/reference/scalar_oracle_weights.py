@@ -43,7 +43,7 @@ def _bytes(model: Any, weight: str, bits: Fraction) -> dict[str, Fraction]:
 
 
 def stored_bytes(model: Any, weight: str, bits: Fraction) -> Fraction:
-    """Bytes of all parts."""
+    """Bytes of all parts of the text model, which a step reads."""
     return sum(_bytes(model, weight, bits).values(), Fraction(0))
 
 
@@ -51,6 +51,7 @@ def rank_bytes(model: Any, weight: str, bits: Fraction, degrees: Callable[[str],
     """Bytes on the fullest rank: of each part the largest piece that any rank holds."""
     tp, pp, dp, ep = (degrees(f"{name}_parallel") for name in ("tensor", "pipeline", "data", "expert"))
     part = _bytes(model, weight, bits)
+    part["embedding"] += 2 * int(model.params_vision or 0)  # the tower stands on the first stage, in 16 bits
     layers, moe = model.num_layers, model.num_moe_layers
     stage = Fraction(ceil(Fraction(layers, pp)), layers)
     moe_stage = Fraction(1, pp)

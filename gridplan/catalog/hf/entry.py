@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gridplan.catalog.fields import UNKNOWN
 from gridplan.catalog.hf.base import Plan
 from gridplan.catalog.hf.fields import Fields, Report
 from gridplan.catalog.hf.params import active, by_part, replicated, routed
@@ -88,6 +89,8 @@ def import_model(
             report.note("checkpoint_bytes is that of the whole index, with the parts that are not in params_total")
     entry = _entry(model, weights)
     entry |= {"checkpoint_bytes": checkpoint, "native_weight_dtype": kept.dtype}
+    if index is None:
+        entry |= {"params_vision": UNKNOWN if "vision" in model.plan.not_counted else apart.get("vision")}
     entry |= {"class": "fact", "source": "; ".join(sources), "notes": "; ".join(report.notes)}
     return Imported({name: value for name, value in entry.items() if value not in (None, "")}, by_part(weights), apart)
 
