@@ -43,6 +43,13 @@ def faults(folder: Path, config: object) -> tuple[Problem, ...]:
         ("num_key_value_heads", 7, "must divide num_attention_heads 32; 7 does not"),
         ("quantization_config", [], "must be an object, not []"),
         ("quantization_config", "fp8", "must be an object, not 'fp8'"),
+        ("hidden_size", 10**4000, "must be a whole number from 1 to 2,147,483,647; 1000"),
+        ("is_encoder_decoder", True, "is true: what an encoder and cross attention keep is not understood"),
+        ("architectures", ["LlamaForSequenceClassification"], "'LlamaForSequenceClassification' is not a model that"),
+        ("position_embedding_type", "absolute", "is not understood for model_type llama"),
+        ("num_loops", 4, "is not understood for model_type llama"),
+        ("memory_tokens", 16, "is not understood for model_type llama"),
+        ("sparsity_config", {"format": "sparse-24-bitmask"}, "is not understood for model_type llama"),
         ("architectures", "LlamaForCausalLM", "must be a list of texts; 'LlamaForCausalLM' is not"),
     ],
 )
@@ -82,7 +89,10 @@ def test_keys_inside_the_language_model_are_dotted(tmp_path: Path) -> None:
         ("llama-3.3-nemotron-super-49b", "block_configs", 3, "must be a list of one object a layer"),
         ("minimax-m2.5", "shared_intermediate_size", 8, "is above 0: shared experts of MiniMax are not understood"),
         ("glm-5", "index_topk_freq", 4, "is missing, but index_topk_freq says"),
+        ("glm-5", "index_topk_pattern", "FFFSSS", "is missing, but index_topk_pattern says"),
         ("qwen2.5-7b", "use_sliding_window", True, "is missing, but use_sliding_window is true"),
+        ("nemotron-3-nano-30b-a3b", "mlp_bias", True, "is true: whether the experts have biases is not understood"),
+        ("gemma-3-27b", "sliding_window_size", 512, "512 and sliding_window are two windows"),
     ],
 )
 def test_faults_of_one_architecture(model_id: str, field: str, value: Any, message: str, tmp_path: Path) -> None:
@@ -95,6 +105,11 @@ def test_faults_of_one_architecture(model_id: str, field: str, value: Any, messa
     found = faults(tmp_path, config)
     assert any(message in problem.message for problem in found)
     assert all(problem.key for problem in found)
+
+
+def test_two_fields_that_contradict_each_other(tmp_path: Path) -> None:
+    (problem,) = faults(tmp_path, config_of("nemotron-nano-9b-v2", use_bias=True, mamba_proj_bias=False))
+    assert problem.key == "use_bias"
 
 
 def test_infinity_where_nothing_reads_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from gridplan.catalog.hf.base import Base, Block, Plan, grouped, read_base
 from gridplan.catalog.hf.ends import ends
 from gridplan.catalog.hf.fields import Fields
 from gridplan.catalog.hf.mtp import MTP_FIELDS, MtpStyle, mtp_weights
+from gridplan.catalog.hf.positions import longest
 from gridplan.catalog.hf.weights import Weight, norm, vector
 
 __all__ = ["Decoder"]
@@ -59,6 +60,5 @@ class Decoder:
             reason["mtp"] = "extra layers for multi-token prediction are not counted for this architecture"
         elif extra and self.mtp is not None:
             found["mtp"] = tuple(mtp_weights(self.mtp, base, extra, layer))
-        longest = {"max_position_embeddings": fields.optional("max_position_embeddings")}
-        facts = {**attention.facts, **forward.facts, **longest}
+        facts = {**attention.facts, **forward.facts, "max_position_embeddings": longest(fields)}
         return Plan(base, tuple(weights), grouped(attention.groups), facts, found, reason)

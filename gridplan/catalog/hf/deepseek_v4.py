@@ -65,7 +65,8 @@ def _own(fields: Fields) -> _Own:
     if head_dim <= rope:
         fields.clash("qk_rope_head_dim", f"must be below head_dim {head_dim}; {rope} is not")
     fields.count("num_key_value_heads", 1, most=1)
-    fields.flag("attention_bias", False)
+    if fields.flag("attention_bias", False):
+        fields.clash("attention_bias", "is true: which projections have biases is not understood")
     return _Own(
         heads=fields.count("num_attention_heads"),
         head_dim=head_dim,

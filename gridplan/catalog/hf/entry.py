@@ -11,6 +11,7 @@ from gridplan.catalog.fields import UNKNOWN
 from gridplan.catalog.hf.base import Plan
 from gridplan.catalog.hf.fields import Fields, Report
 from gridplan.catalog.hf.params import active, by_part, replicated, routed
+from gridplan.catalog.hf.positions import longest
 from gridplan.catalog.hf.published import Published, read_published
 from gridplan.catalog.hf.quant import Scheme, read_scheme, with_experts
 from gridplan.catalog.hf.reader import read_json
@@ -174,7 +175,7 @@ def _entry(model: Published, weights: list[Weight]) -> dict[str, Any]:
         "params_replicated": replicated(weights) or None,
         "num_layers": base.layers,
         "hidden_size": base.hidden,
-        "max_position_embeddings": model.fields.optional("max_position_embeddings"),
+        "max_position_embeddings": longest(model.fields),
         **plan.facts,
         "vocab_size": base.vocab,
         "tie_word_embeddings": base.tied,

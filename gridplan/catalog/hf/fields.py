@@ -14,6 +14,8 @@ MOST = 2**31 - 1
 """No size of a published model is near it (policy)."""
 MOST_LAYERS = 2000
 """No published model has a quarter of it (policy)."""
+MOST_NUMBER = 1e300
+"""Beyond it a number is no longer finite in some product (policy)."""
 _MISSING: Any = object()
 
 
@@ -122,7 +124,7 @@ class Fields:
         if value is _MISSING:
             self.refuse(name, "is missing")
             return 1.0
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_NUMBER:
             self.refuse(name, f"must be a number above 0; {_shown(value)} is not")
             return 1.0
         return float(value)
@@ -182,6 +184,8 @@ class Fields:
         """A whole number, also where it is written as 8.0; None for anything else."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
+        if isinstance(value, int):  # however long: no float can hold some
+            return value
         return int(value) if math.isfinite(value) and value == int(value) else None
 
     def _get(self, name: str, default: Any) -> Any:

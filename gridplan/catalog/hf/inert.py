@@ -17,7 +17,8 @@ __all__ = ["check_understood"]
 _GEOMETRY = re.compile(
     r"layer|head|hidden|size|dim|rank|expert|window|mlp|ffn|kv|attn|attention|sliding|chunk|mamba|ssm|conv|latent|bias"
     r"|pattern|compress|moe|index|block|group|gate|router|mtp|nextn|shared|state|lora|norm_type|qk_norm|altup|laurel"
-    r"|hc_|delta|linear|sparse|quant"
+    r"|hc_|delta|linear|spars|quant|depth|width|loop|recurren|engram|memory|register|adapter|per_token|swa|sink|first_k"
+    r"|residual|tie_|encoder|position"
 )
 _INERT = frozenset(
     [
@@ -38,7 +39,7 @@ _INERT = frozenset(
         *("cross_attention_hidden_size", "is_decoder", "time_step_rank", "mamba_chunk_size"),
         *("bos_token_id", "tf_legacy_loss", "mamba_expand", "attn_pdrop"),
         *("use_cache", "layer_scale_init_value", "aux_loss_alpha", "init_method", "initializer_range"),
-        *("output_gate_type", "attn_type", "position_embedding_type"),
+        *("output_gate_type", "attn_type"),
         *("boi_token_index", "eoi_token_index", "image_token_index", "audio_token_index", "eoa_token_index"),
         *("original_max_position_embeddings",),
         *("use_unified_vision_chunk", "compress_rope_theta", "unsloth_fixed"),
@@ -49,10 +50,15 @@ _INERT = frozenset(
 )  # fmt: skip
 
 
+_WEIGHTLESS = {"position_embedding_type": ("rope", "rotary", "nope", "alibi")}
+"""Values of a field that bring no weights; others do."""
+
+
 def check_understood(report: Report, data: Mapping[str, Any], prefix: str, model_type: str) -> None:
     """Refuse the fields of an object that are set, sound like geometry and were not read."""
     for name, value in data.items():
         known = f"{prefix}{name}" in report.seen or name in _INERT or name.startswith("_")
+        known = known or value in _WEIGHTLESS.get(name, ())
         if known or value in (None, False, "", 0) or value in ([], {}):
             continue
         if _GEOMETRY.search(name):

@@ -46,13 +46,17 @@ class Mamba:
 
 def nemotron_mamba(fields: Fields) -> Mamba:
     """The Mamba layers of Nemotron-H."""
+    stated = fields.flag("use_bias", False)
+    projection_bias = fields.flag("mamba_proj_bias", stated)
+    if fields.has("use_bias") and projection_bias != stated:
+        fields.clash("use_bias", "and mamba_proj_bias say otherwise of the biases of projections")
     return Mamba(
         heads=fields.count("mamba_num_heads"),
         head_dim=fields.count("mamba_head_dim"),
         state=fields.count("ssm_state_size"),
         groups=fields.count("n_groups"),
         kernel=fields.count("conv_kernel", least=2),
-        projection_bias=fields.flag("mamba_proj_bias", fields.flag("use_bias", False)),
+        projection_bias=projection_bias,
         conv_bias=fields.flag("use_conv_bias", True),
     )
 

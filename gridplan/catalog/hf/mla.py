@@ -72,8 +72,9 @@ def _indexed(fields: Fields, base: Base, sparse: bool) -> list[bool]:
         return [False] * base.layers
     types = fields.of_layers("indexer_types", ("full", "shared"), base.layers)
     fields.of_layers("layer_types", ("deepseek_sparse_attention",), base.layers)
-    if not types and fields.count("index_topk_freq", 1) != 1:
-        fields.clash("indexer_types", "is missing, but index_topk_freq says that not every layer has an indexer")
+    for name in ("index_topk_freq", "index_topk_pattern"):
+        if not types and fields.data.get(name) not in (None, 1, ""):
+            fields.clash("indexer_types", f"is missing, but {name} says that not every layer has an indexer")
     return [kind == "full" for kind in types] or [True] * base.layers
 
 

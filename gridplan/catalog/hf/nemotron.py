@@ -31,6 +31,8 @@ def nemotron_h(fields: Fields) -> Plan:
     experts = _Experts(fields, base) if "moe" in kinds else None
     width = fields.count("intermediate_size") if "mlp" in kinds else fields.optional("intermediate_size")
     bias = fields.flag("mlp_bias", False)
+    if bias and experts is not None:
+        fields.clash("mlp_bias", "is true: whether the experts have biases is not understood")
     fields.report.raise_if_any()
     caches = {"mamba": mamba.cache(bits), "attention": cache_of(own, WHOLE)}
     facts: dict[str, Any] = {"attention_heads": own.heads, "kv_heads": own.kv_heads, "head_dim": own.k_dim}

@@ -17,6 +17,8 @@ __all__ = ["Published", "read_published"]
 _TEXT = ("text_config", "llm_config", "language_config")
 """Where a model of several parts keeps its language model."""
 _ENCODERS = ("vision_config", "audio_config", "visual", "vision_tower_config")
+_WITH_HEAD = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForCausalLMV2", "Model")
+"""Endings of classes that generate text."""
 _READ_ELSEWHERE = ("model_type", "max_position_embeddings", "quantization_config", "expert_dtype", *_ENCODERS, *_TEXT)
 
 
@@ -66,6 +68,11 @@ def _builder(model_type: str, fields: Fields, top: Fields) -> Builder:
     elif model_type not in ARCHITECTURES:
         near = suggestion(model_type, ARCHITECTURES)
         fields.refuse("model_type", f"{model_type[:60]!a} is not understood{near}: what its layers keep is not known")
+    if fields.flag("is_encoder_decoder", False) or top.flag("is_encoder_decoder", False):
+        top.refuse("is_encoder_decoder", "is true: what an encoder and cross attention keep is not understood")
+    odd = [name for name in top.texts("architectures") if not name.endswith(_WITH_HEAD)]
+    if odd:
+        top.refuse("architectures", f"{odd[0]!a} is not a model that generates text: its head is not understood")
     fields.report.raise_if_any()
     return ARCHITECTURES[model_type][1]
 

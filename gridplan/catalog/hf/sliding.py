@@ -46,7 +46,10 @@ def _flagged(fields: Fields, layers: int) -> list[Reach]:
     if window is None:
         fields.clash("sliding_window", "is missing, but use_sliding_window is true")
         return [WHOLE] * layers
-    slides = [kind == "sliding_attention" for kind in types] or [i >= first for i in range(layers)]
+    by_place = [i >= first for i in range(layers)]
+    slides = [kind == "sliding_attention" for kind in types] or by_place
+    if slides != by_place and fields.has("max_window_layers"):
+        fields.clash("layer_types", f"and max_window_layers {first} slide in other layers")
     return [("sliding", window) if slide else WHOLE for slide in slides]
 
 
@@ -57,7 +60,9 @@ def _typed(fields: Fields, layers: int, every: int) -> list[Reach]:
     period = fields.count(fields.first("sliding_window_pattern", "_sliding_window_pattern", "layer_switch"), every)
     if not types:
         types = ["full_attention" if (i + 1) % period == 0 else "sliding_attention" for i in range(layers)]
-    fields.optional("sliding_window_size")  # repeats the window; engines read sliding_window
+    repeated = fields.optional("sliding_window_size")
+    if repeated is not None and fields.has("sliding_window") and repeated != fields.optional("sliding_window"):
+        fields.clash("sliding_window_size", f"{repeated} and sliding_window are two windows")
     if "sliding_attention" not in types:
         fields.optional("sliding_window")
         return [WHOLE] * layers
