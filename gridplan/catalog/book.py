@@ -132,9 +132,8 @@ class Catalog:
             for name in entries
             if name not in FIELDS
         ]
-        formats = [name for role, name in self.dtypes if role == "weight"]
         gpus = merger.gpus(self.gpus, tables["gpus"])
-        models = merger.models(self.models, tables["models"], formats)
+        models = merger.models(self.models, tables["models"], self.dtypes)
         instances = merger.instances(self.instances, tables["instances"], gpus)
         engines = self._with_engines(merger, tables["engines"])
         catalog = replace(self, gpus=gpus, models=models, instances=instances, engines=engines)

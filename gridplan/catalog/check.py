@@ -60,8 +60,12 @@ def contradictions(entry: Entry, catalog: Catalog) -> Iterator[str]:
         yield from engine_contradictions(entry)
 
 
-def check_entry(entry: Entry, limits: Limits, written: Mapping[str, object] | None = None) -> Iterator[Said]:
+def check_entry(
+    entry: Entry, limits: Limits, written: Mapping[str, object] | None = None, dated: bool = True
+) -> Iterator[Said]:
     """What a reader of the entry must know; `written` are the fields a person gave, where the entry is not shipped.
+
+    `dated` is false for an entry that has no age, as one that is read from its file at every call.
 
     >>> from gridplan.catalog import load_catalog
     >>> list(check_entry(load_catalog().gpu("mi325x"), Limits(date(2026, 11, 30))))[0]
@@ -71,7 +75,8 @@ def check_entry(entry: Entry, limits: Limits, written: Mapping[str, object] | No
     stated: Mapping[str, object] = _provenance(entry) if written is None else written
     if not stated.get("source"):
         yield "warning", "has no source"
-    yield from _age(entry, limits)
+    if dated:
+        yield from _age(entry, limits)
     if entry.cls == "assumption" and not stated.get("notes"):
         said = "has class assumption" if stated.get("class") else "states no class, so it is an assumption"
         yield "info", f"{said}, and no notes say what it rests on"

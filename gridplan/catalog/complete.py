@@ -103,6 +103,7 @@ def complete_model(model_id: str, values: Values) -> Model:
         vocab_size=int(values["vocab_size"]),
         max_position_embeddings=values.get("max_position_embeddings"),
         native_weight_dtype=values.get("native_weight_dtype") or "bf16",
+        native_kv_dtype=values.get("native_kv_dtype"),
         tie_word_embeddings=bool(values.get("tie_word_embeddings")),
         family=values.get("family") or "",
         layer_groups=groups,

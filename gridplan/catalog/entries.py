@@ -84,7 +84,8 @@ class Model:
     there is one that is not counted. `params_embedding` is the input embedding alone, `params_replicated` what every
     tensor-parallel rank holds whole beside the routers (MLA down projections, the indexer of sparse attention).
     `checkpoint_bytes` is what the published checkpoint of the counted parameters (without the tower) takes in its own
-    format, where that is known.
+    format, where that is known. `native_kv_dtype` is the format of the KV cache that the checkpoint brings, None
+    where it leaves the cache in 16 bits.
     """
 
     id: str
@@ -114,6 +115,7 @@ class Model:
     vocab_size: int
     max_position_embeddings: int | None
     native_weight_dtype: str
+    native_kv_dtype: str | None
     tie_word_embeddings: bool
     family: str
     layer_groups: tuple[LayerGroup, ...]

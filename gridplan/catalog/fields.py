@@ -175,6 +175,7 @@ _MODEL = {
     "vocab_size": FieldSpec(count(), required=True),
     "max_position_embeddings": FieldSpec(count(unit="tokens")),
     "native_weight_dtype": FieldSpec(text),
+    "native_kv_dtype": FieldSpec(text),
     "tie_word_embeddings": FieldSpec(flag),
     "family": FieldSpec(text),
     "layer_groups": FieldSpec(mappings),

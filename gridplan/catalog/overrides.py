@@ -8,7 +8,7 @@ source `contract` or the file of the folder, no date, and class assumption.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from gridplan.catalog.complete import (
@@ -51,21 +51,23 @@ class Merger:
         """Known GPUs with the written ones over them."""
         return dict(known) | dict(self._entries("gpus", known, written, _gpu))
 
-    def models(self, known: Mapping[str, Model], written: Mapping[str, Any], dtypes: list[str]) -> dict[str, Model]:
-        """Known models with the written ones over them; `dtypes` are the weight formats there are."""
+    def models(
+        self, known: Mapping[str, Model], written: Mapping[str, Any], dtypes: Collection[tuple[str, str]]
+    ) -> dict[str, Model]:
+        """Known models with the written ones over them; `dtypes` are the formats there are, by role and name."""
         models = dict(self._entries("models", known, written, _model))
         for model_id, model in models.items():
             outdated = outdated_groups(known[model_id], model) if model_id in known else None
             self._contradictions("models", model_id, model_contradictions(model) if outdated is None else [outdated])
-            if model.native_weight_dtype not in dtypes:
-                hint = f"{suggestion(model.native_weight_dtype, dtypes)}; known: {', '.join(dtypes)}"
-                self._add(
-                    "models",
-                    model_id,
-                    f"unknown weight format {model.native_weight_dtype}{hint}",
-                    "native_weight_dtype",
-                )
+            for role, name in (("weight", model.native_weight_dtype), ("kv", model.native_kv_dtype)):
+                self._format(model_id, role, name, [other for of, other in dtypes if of == role])
         return dict(known) | models
+
+    def _format(self, model_id: str, role: str, name: str | None, known: list[str]) -> None:
+        """Note a format of weights or cache that there is not."""
+        if name is not None and name not in known:
+            said = f"unknown {role} format {name}{suggestion(name, known)}; known: {', '.join(known)}"
+            self._add("models", model_id, said, f"native_{role}_dtype")
 
     def instances(
         self, known: Mapping[str, Instance], written: Mapping[str, Any], gpus: Mapping[str, Gpu]

@@ -22,6 +22,7 @@ def fails_reason_code(
     max_model_len: Array,
     kv_pool_bytes_raw: Array,
     concurrency_memory_worst: Array,
+    concurrency_planned: Array,
     concurrency_counted: Array,
     concurrency_scheduler: Array,
     concurrency_wanted: Array,
@@ -30,6 +31,7 @@ def fails_reason_code(
     """Position of the first reason that applies among the labels of `fails_reason`, -1 where the wanted number holds.
 
     `concurrency_memory_worst` counts sequences of the longest length the engine admits: without one it does not start.
+    `concurrency_planned` is what a plan counts of the sequence asked for, with its `kv_efficiency`: none, no plan.
     """
     reasons = {
         "dtype_unsupported_by_gpu": dtype_supported == 0,
@@ -42,7 +44,7 @@ def fails_reason_code(
         "context_exceeds_model": (request_tokens > max_position_embeddings) | (max_model_len > max_position_embeddings),
         "context_exceeds_max_model_len": request_tokens > max_model_len,
         "weights_exceed_memory": kv_pool_bytes_raw <= 0,
-        "sequence_exceeds_pool": (concurrency_counted < 1) | (concurrency_memory_worst < 1),
+        "sequence_exceeds_pool": (concurrency_counted < 1) | (concurrency_memory_worst < 1) | (concurrency_planned < 1),
         "concurrency_exceeds_pool": concurrency_counted < concurrency_wanted,
         "scheduler_cap": (scheduler_counts == 1) & (concurrency_scheduler < concurrency_wanted),
     }

@@ -18,6 +18,7 @@ __all__ = [
     "as_it_is",
     "bytes_per_token",
     "charge_longest_bytes",
+    "charge_planned_bytes",
     "charges",
     "concurrency_at_limit",
     "concurrency_memory",
@@ -61,6 +62,11 @@ def as_it_is(per_token: Array) -> Array:
 def charge_longest_bytes(kv_rows_rank: Array, longest_tokens: Array) -> Array:
     """What a sequence of the longest length is charged for on one rank [bytes]."""
     return np.asarray(kernels.kv_charge_bytes(longest_tokens, *_rows(kv_rows_rank)))
+
+
+def charge_planned_bytes(kv_rows_rank: Array, asked_tokens: Array, kv_efficiency: Array) -> Array:
+    """What a plan charges a sequence of a length for on one rank [bytes]: whole blocks where the efficiency is 1."""
+    return _charge(asked_tokens, _rows(kv_rows_rank), kv_efficiency == 1)
 
 
 def charges(

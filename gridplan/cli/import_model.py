@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
+
+from gridplan.cli import clock
 
 __all__ = ["command"]
 
@@ -14,14 +17,17 @@ EXTRAS = ("mtp", "vision")
 
 @click.command("import-model", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("config", type=click.Path(), metavar="CONFIG.JSON")
-@click.option("--id", "model_id", default=None, metavar="NAME", help="Id of the entry (default: its folder's name).")
+@click.option("--id", "model_id", default=None, metavar="NAME", help="Id of the entry (default: the name of the "
+              "folder of a config.json; of X.json or X_config.json it is X).")  # fmt: skip
 @click.option("--weights-index", default=None, type=click.Path(), help="The model.safetensors.index.json to take the "
               "bytes of the checkpoint from (default: one beside CONFIG.JSON).")  # fmt: skip
 @click.option("--quant-config", default=None, type=click.Path(), help="The hf_quant_config.json of a checkpoint by "
               "modelopt (default: one beside CONFIG.JSON).")  # fmt: skip
 @click.option("--with", "extras", default="", metavar="PARTS", help="Count in what serving text does without: "
               "mtp, vision, or both with a comma.")  # fmt: skip
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write the block to a file.")
+@click.option("-o", "--output", default=None, type=click.Path(), help="Write to a file instead.")
+@click.option("--entry", "alone", is_flag=True, help="Print the entry alone under its id, as models.yaml of a catalog "
+              "folder holds it.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the file of -o.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: id, entry, parameters by part.")
 def command(
@@ -31,6 +37,7 @@ def command(
     quant_config: str | None,
     extras: str,
     output: str | None,
+    alone: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -43,22 +50,23 @@ def command(
     """
     from gridplan.catalog import load_catalog
     from gridplan.catalog.hf import import_model
-    from gridplan.catalog.hf.block import default_id, model_block
+    from gridplan.catalog.hf.block import default_id, model_block, model_entry
 
+    if alone and as_json:
+        raise click.UsageError("--entry and --json are two forms: give one")
     parts = _parts(extras)
     path = Path(config)
     name = model_id if model_id is not None else default_id(path.resolve().parent.name, path.stem)
-    if not name.strip() or name != name.strip() or not name.isprintable():
-        raise click.BadParameter(
-            f"{name!r}: an id is printable text on one line without spaces around it", param_hint="--id"
-        )
+    if not name or len(name.split()) != 1 or name != name.strip() or not name.isprintable():
+        raise click.BadParameter(f"{name!r}: an id is printable text without spaces", param_hint="--id")
     model = import_model(config, weights_index, quant_config, parts)
+    model = replace(model, entry={**model.entry, "as_of": clock.today().isoformat()})
     load_catalog().with_entries({"models": {name: model.entry}})
     if as_json:
         data = {"id": name, "entry": model.entry, "params_by_part": model.parts, "params_apart": model.apart}
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
-        text = model_block(name, model)
+        text = model_entry(name, model) if alone else model_block(name, model)
     if output is None:
         click.echo(text, nl=False)
     else:

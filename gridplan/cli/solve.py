@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from gridplan.cli.catalog_option import catalog_option, say_folder
+from gridplan.errors import ContractError, StoreError
+
 __all__ = ["command"]
 
 TARGETS = ("max_context", "min_tensor_parallel", "min_gpus", "max_concurrency")
+
+_OPTIONS = {
+    **{name: f"--{name}" for name in ("concurrency", "tokens", "context", "measure", "by")},
+    "target": "--for",
+    "max_tensor_parallel": "--max-tp",
+}
+"""What arguments of `gridplan.solve` are called here."""
 
 
 @click.command()
@@ -40,6 +53,8 @@ TARGETS = ("max_context", "min_tensor_parallel", "min_gpus", "max_concurrency")
 )
 @click.option("--max-tp", type=int, default=None, help="Largest tensor parallelism tried (default: a node, or 8).")
 @click.option("-o", "--output", default=None, type=click.Path(), help="Write the table to a .parquet or .csv file.")
+@click.option("--force", is_flag=True, help="Replace the file of -o.")
+@catalog_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     grid: str,
@@ -52,28 +67,36 @@ def command(
     by: str | None,
     max_tp: int | None,
     output: str | None,
+    force: bool,
+    catalog: str | None,
     as_json: bool,
 ) -> None:
     """Find the most or the least that holds a wanted concurrency by memory, in every cell of GRID."""
     if output is not None and Path(output).suffix not in (".parquet", ".csv"):
         raise click.UsageError(f"-o {output}: a file that ends in .parquet or .csv is due")
+    if output is not None and Path(output).exists() and not force:
+        raise StoreError(f"{output} is already there; replace it with --force or give another file")
+    if output is not None and not Path(output).parent.is_dir():
+        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")
     from gridplan.contract import load_grid
 
-    loaded = load_grid(grid)
+    loaded = load_grid(grid, catalog)
+    say_folder(loaded.folder)
     from gridplan.engine.inverse.solve import solve
     from gridplan.report.solution import SHOWN_ROWS, rows_of, table_of, write_table
 
-    found = solve(
-        loaded,
-        target,  # type: ignore[arg-type]
-        concurrency=concurrency,
-        tokens=tokens,
-        context=context,  # type: ignore[arg-type]
-        measure=measure,
-        scheduler=scheduler,
-        by=None if by is None else [name.strip() for name in by.split(",") if name.strip()],
-        max_tensor_parallel=max_tp,
-    )
+    with _named_as_options():
+        found = solve(
+            loaded,
+            target,  # type: ignore[arg-type]
+            concurrency=concurrency,
+            tokens=tokens,
+            context=context,  # type: ignore[arg-type]
+            measure=measure,
+            scheduler=scheduler,
+            by=by,
+            max_tensor_parallel=max_tp,
+        )
     for warning in str(found.attrs.get("warnings", "")).splitlines():
         click.echo(f"warning: {warning}", err=True)
     if output is not None:
@@ -84,3 +107,19 @@ def command(
         click.echo(json.dumps(answers, indent=2, ensure_ascii=False, allow_nan=False))
     elif output is None:
         click.echo(table_of(found, SHOWN_ROWS))
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Name what is wrong with the question as it was typed; places in the contract keep their keys."""
+    try:
+        yield
+    except ContractError as error:
+        raise ContractError(
+            [
+                problem
+                if problem.file is not None
+                else replace(problem, key=_OPTIONS.get(problem.key or "", problem.key))
+                for problem in error.problems
+            ]
+        ) from None

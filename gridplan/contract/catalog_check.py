@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gridplan.catalog import Catalog, Entry, load_catalog
 from gridplan.catalog.check import Finding, Limits, check_entry, contradictions
@@ -47,20 +47,28 @@ def check_contract_entries(grid: Grid, limits: Limits) -> tuple[int, list[Findin
         for section, entries in grid.catalog.items()
         for name in entries
     }
-    found = list(_findings(grid.catalog, known.with_entries(grid.catalog), stand, limits))
+    read = {
+        name for name in grid.catalog.get("models", {}) if ("catalog", "models", name) not in places.document.values
+    }
+    found = list(_findings(grid.catalog, known.with_entries(grid.catalog), stand, limits, read))
     return len(stand), sorted(found, key=lambda item: item.line or 0)
 
 
 def _findings(
-    written: Written, catalog: Catalog, places: Mapping[tuple[str, str], Place], limits: Limits
+    written: Written,
+    catalog: Catalog,
+    places: Mapping[tuple[str, str], Place],
+    limits: Limits,
+    read: Collection[str] = (),
 ) -> Iterator[Finding]:
+    """Findings about written entries; `read` are models named by the path of a file, read at every call."""
     for section, entries in written.items():
         for name, fields in entries.items():
             entry = _entry(catalog, section, name)
             if entry is None or not isinstance(fields, Mapping):
                 continue  # at fault, which has been said
             place = places[section, name]
-            for severity, text in check_entry(entry, limits, fields):
+            for severity, text in check_entry(entry, limits, fields, dated=section != "models" or name not in read):
                 yield Finding(severity, text, place.file, place.line, place.key)
 
 

@@ -125,4 +125,10 @@ def _neighbours(folder: Path) -> str:
 def _entries(section: str, problems: Problems) -> dict[str, Any]:
     """The entries of one file, with the files read that they point to."""
     entries = dict(problems.document.data)
+    block = entries.get("catalog")
+    if isinstance(block, Mapping) and any(name in FILES.values() for name in block):
+        hint = "`gridplan catalog import-model --entry` prints one" if section == "models" else "give them alone"
+        message = f"is a section of a contract; a file of a catalog folder holds entries by id: {hint}"
+        problems.add(("catalog",), message, at_key=True)
+        del entries["catalog"]
     return with_indexes(entries, problems, ()) if section == "models" else entries

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gridplan.catalog import Catalog
+from gridplan.dictionary import dictionary
 from gridplan.engine.field import Field, lookup
 from gridplan.engine.resolve import Origin, OriginOf, Resolver
 
@@ -39,11 +40,22 @@ class Labels:
         self.capacity_model = resolver.resolve("capacity_model", self.space.constant("replica_seconds", object))
         native = lookup(lambda m: None if m is None else catalog.model(m).native_weight_dtype, self.model, dtype=object)
         self.weight_dtype = resolver.resolve("weight_dtype", native, self.of("model", self.model, catalog.model))
-        kv = lookup(self._kv_default, self.weight_dtype, self.gpu, dtype=object)
-        self.kv_dtype = resolver.resolve("kv_dtype", kv)
+        kv = lookup(self._kv_default, self.model, self.weight_dtype, self.gpu, dtype=object)
+        self.kv_dtype = resolver.resolve("kv_dtype", kv, self._kv_origin)
 
-    def _kv_default(self, weight: str | None, gpu: str | None) -> str:
+    def _kv_default(self, model: str | None, weight: str | None, gpu: str | None) -> str:
+        """The format of the cache that the model's checkpoint brings, else the 16-bit one."""
+        own = None if model is None else self.catalog.model(model).native_kv_dtype
+        if own is not None:
+            return own
         return _kv_default(weight, gpu is None or "bf16" in self.catalog.gpu(gpu).flops)
+
+    def _kv_origin(self, index: Mapping[str, int]) -> Origin:
+        """The model, where its checkpoint brings a format of the cache."""
+        label = self.model.at(self.space, index)
+        if label is not None and self.catalog.model(label).native_kv_dtype is not None:
+            return self.of("model", self.model, self.catalog.model)(index)
+        return Origin(dictionary()["kv_dtype"].cls, "default", provider="default")
 
     def of(self, kind: str, labels: Field, entry: Callable[[str], Any]) -> OriginOf:
         """Provenance of an attribute: that of the catalog entry in the cell."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridplan.errors import StoreError
+from gridplan.store.files import landing, store_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +43,9 @@ def columns_of(solution: xr.Dataset) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for name in names:
         item = solution[name]
+        # With the ellipsis a scalar stays an array, and so keeps its dtype.
         place = [slice(None) if dim in item.dims else np.newaxis for dim in dims]
-        found[name] = np.broadcast_to(item.values[tuple(place)], shape).ravel()
+        found[name] = np.broadcast_to(item.values[(*place, ...)], shape).ravel()
     return found
 
 
@@ -67,13 +68,14 @@ def table_of(solution: xr.Dataset, most: int = SHOWN_ROWS) -> str:
     rows = rows_of(solution)
     answers = {str(name) for name in solution.data_vars}
     alike = {name: rows[0][name] for name in rows[0] if name not in answers and len({row[name] for row in rows}) == 1}
+    answer = next(iter(solution.data_vars))  # a dash in every row says that nothing holds
     told_twice = all(row["no_answer_reason"] in (None, row["fails_reason"]) for row in rows)
     kept = [
         name
         for name in rows[0]
         if name not in alike
         and not (name == "no_answer_reason" and told_twice)
-        and (name not in answers or any(row[name] is not None for row in rows))
+        and (name not in answers or name == answer or any(row[name] is not None for row in rows))
     ]
     cells = [[_shown(row[name]) for name in kept] for row in rows[:most]]
     heads = [_TITLES.get(name, name.removesuffix("_tokens").replace("_", " ")) for name in kept]
@@ -95,8 +97,16 @@ def _headline(solution: xr.Dataset) -> str:
     attrs = solution.attrs
     context = "the length of the sequences" if attrs["context"] == "length" else "max_model_len"
     wanted = f" for {attrs['concurrency']:,} sequences" if "concurrency" in attrs else ""
-    at = f" at {attrs['tokens']:,} tokens" if "tokens" in attrs else ""
-    return f"{attrs['target']}{wanted}{at} by {attrs['measure']}; context is {context}"
+    cap = f" with {attrs['scheduler']}" if "scheduler" in attrs else ""
+    return f"{attrs['target']}{wanted}{_length(attrs)} by {attrs['measure']}{cap}; context is {context}"
+
+
+def _length(attrs: dict[Any, Any]) -> str:
+    """The context that was asked about, where it is not the answer."""
+    own = "" if attrs.get("tokens_from") != "contract" else "the contract's own "
+    if "tokens" in attrs:
+        return f" at {own}{attrs['tokens']:,} tokens"
+    return f" at {own}lengths" if own else ""
 
 
 def _shown(value: Any) -> str:
@@ -117,13 +127,9 @@ def write_table(solution: xr.Dataset, path: str) -> int:
     import pyarrow.parquet as pq
 
     table = _arrow(solution)
-    try:
-        if Path(path).suffix == ".csv":
-            pacsv.write_csv(table, path)
-        else:
-            pq.write_table(table, path)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+    write = pacsv.write_csv if Path(path).suffix == ".csv" else pq.write_table
+    with store_errors("write", Path(path)), landing(Path(path)) as temporary:
+        write(table, temporary)
     return int(table.num_rows)
 
 

@@ -43,7 +43,8 @@ from memory_log_cases import (  # noqa: E402
     all_logs,
 )
 from memory_logs import Log  # noqa: E402
-from memory_page import LogRow, PlanRow, page  # noqa: E402
+from memory_page import page  # noqa: E402
+from memory_rows import LogRow, PlanRow  # noqa: E402
 from memory_verdicts import GIB, Figures, figures  # noqa: E402
 
 import gridplan  # noqa: E402

@@ -72,8 +72,6 @@ kvfit, whose input, the size of the files, is not at hand.
 CACHE_ONLY = frozenset({"v1-kimi-k2-thinking-8xh200-tp8"})
 
 QWEN_VL = "Qwen/Qwen3-VL-30B-A3B-Instruct"
-QWEN_VL = "Qwen/Qwen3-VL-30B-A3B-Instruct"
-SUPER = "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8"
 NANO = "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"
 SUPER = "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8"
 LLAMA_70B, R1 = "meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-R1"

@@ -8,9 +8,16 @@ HEAD = """\
 Compiled on {day} by `python tests/bench/compare_memory.py`: gridplan {gridplan}, kvfit {kvfit}, aiconfigurator-core
 {aic}. The numbers follow from the versions. All sizes are of one rank; GiB is 2^30 bytes.
 
-What was asked: vLLM 0.24 with its defaults (fraction 0.92, 8,192 batched tokens, 1,024 sequences), sequences of at
+## Verdict
+
+{verdict}
+
+## What was asked
+
+vLLM 0.24 with its defaults (fraction 0.92, 8,192 batched tokens, 1,024 sequences), sequences of at
 most 32,768 tokens, a 16-bit cache, weights in the checkpoint's own format, experts split by TP. The GPU is an H100, or
-a B200 where a rank's share of the checkpoint does not fit into 85% of an H100.
+a B200 where a rank's share of the checkpoint does not fit into 85% of an H100. Start-up logs have settings of their
+own.
 
 What the planners are:
 
@@ -26,8 +33,10 @@ What the planners are:
 LIMITS = """\
 ## What this does not say
 
-* gridplan's weights are of the text layers. vLLM loads a vision tower too: gemma-3-27b takes 0.8 GiB more than its
-  figure here, llama-4-scout 1.6 over all ranks, and kvfit, which counts the whole checkpoint, is nearer there.
+* gridplan counts a vision tower where its catalog knows one (Gemma-3, Qwen3-VL, Qwen3.5, Llama-4-Scout). For Gemma-4
+  and Llama-4-Maverick it says `unknown`, and its weights are of the text layers alone.
+* A dash is a figure that nobody could be asked for: kvfit takes weights from the size of the files, which is not at
+  hand for FP8 and NVFP4 checkpoints of the logs, and without weights it has no pool.
 * Each planner has answers that the others lack: kvfit plans SGLang's attention data parallelism and calibrates on the
   host; aiconfigurator-core predicts times from measured kernels. Neither is measured here.
 * The new logs are of one laboratory, whose start-ups are much alike: four models at one length make most of them.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 GIB = 2**30
 APART = 0.02
 """Differences up to this share are not discussed (policy)."""
+SMALL_POOL_BYTES = 8 * GIB
+"""A pool below this, a tenth of an H100, is a rest between two large figures: its gaps are told in GiB (policy)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,45 @@ def percent(share: float | None) -> str:
     ('+2.5%', '-50.0%', '-')
     """
     return "-" if share is None else f"{share:+.1%}"
+
+
+def gap(base: float | None, value: float | None, name: str) -> str:
+    """How far a value is from a base, as a share; in GiB for a small pool, for which a share says nothing.
+
+    >>> gap(100.0, 103.0, "weights_bytes"), gap(2 * GIB, -6 * GIB, "pool_bytes")
+    ('+3.0%', '-8.00 GiB')
+    """
+    share = apart(base, value)
+    if share is None or base is None or value is None:
+        return ""
+    return f"{(value - base) / GIB:+.2f} GiB" if is_small(base, name) else percent(share)
+
+
+def is_small(base: float, name: str) -> bool:
+    """Whether this is a pool whose gaps are told in GiB."""
+    return name == "pool_bytes" and base < SMALL_POOL_BYTES
+
+
+def full_gap(base: float, value: float, name: str) -> str:
+    """The share and, in brackets, the size in B or GiB; of a small pool the size alone.
+
+    >>> full_gap(100.0, 103.0, "token_bytes"), full_gap(10 * GIB, 9 * GIB, "pool_bytes")
+    ('+3.0% (+3 B)', '-10.0% (-1.00 GiB)')
+    """
+    if is_small(base, name):
+        return gap(base, value, name)
+    size = f"{value - base:+,.0f} B" if name == "token_bytes" else f"{(value - base) / GIB:+.2f} GiB"
+    return f"{percent(apart(base, value))} ({size})"
+
+
+def span(found: Sequence[float], show: Callable[[float], str]) -> str:
+    """The smallest and the largest of some figures in one text.
+
+    >>> span([0.03, -0.01], percent), span([0.03], percent)
+    ('-1.0% to +3.0%', '+3.0%')
+    """
+    low, high = show(min(found)), show(max(found))
+    return low if low == high else f"{low} to {high}"
 
 
 def gib(size: float | None) -> str:

@@ -47,6 +47,7 @@ def configure(project: Path) -> None:
         ("run", "one.yaml", "-o", "cube"),
         ("estimate", "one.yaml"),
         ("explain", "one.yaml"),
+        ("solve", "one.yaml", "--for", "max_context"),
         ("validate", "one.yaml"),
         ("measure", "log", LOG),
         ("schema",),

@@ -105,7 +105,9 @@ def test_warnings_stand_beside_the_data(grid: str) -> None:
 def test_bad_questions_are_named_at_once(grid: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = refused(capsys, grid, "--for", "max_contxt", "--concurrency", "0", "--by", "tensor_par")
     assert "did you mean max_context" in shown
-    assert "concurrency: must be from 1" in shown
+    assert "--concurrency: must be from 1" in shown
+    assert "--for: max_contxt is not one of" in shown
+    assert "--by: tensor_par is not an axis" in shown
     assert "did you mean tensor_parallel" in shown
     assert "-o x.txt: a file that ends in .parquet or .csv" in refused(
         capsys, grid, "--for", "max_context", "-o", "x.txt"
@@ -116,7 +118,75 @@ def test_a_file_that_cannot_be_written_is_said(grid: str, capsys: pytest.Capture
     with pytest.raises(SystemExit) as stop:
         main(["solve", grid, "--for", "max_context", "-o", "/nowhere/at/all.csv"])
     assert stop.value.code == 3
-    assert "/nowhere/at/all.csv: cannot be written" in capsys.readouterr().err
+    assert "/nowhere/at/all.csv: cannot be written: there is no folder /nowhere/at" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("max_context", "--tokens", "5"), "--tokens: leave it out"),
+        (("max_context", "--max-tp", "5"), "--max-tp: bounds the candidates"),
+        (("max_concurrency", "--tokens", "100", "--measure", "concurrency_memory"), "--tokens: 100 leaves no prompt"),
+        (("max_concurrency", "--context", "max_model_len"), "--tokens: needed with"),
+    ],
+)
+def test_what_is_wrong_is_named_as_it_was_typed(
+    grid: str, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...], message: str
+) -> None:
+    shown = refused(capsys, grid, "--for", *asked)
+    assert message in shown
+    assert "max_tensor_parallel" not in shown
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize(("model", "answer"), [("llama-3.1-8b", 131_072), ("deepseek-v3", None)])
+def test_a_single_answer_is_written(tmp_path: Path, suffix: str, model: str, answer: int | None) -> None:
+    contract, path = tmp_path / "one.yaml", tmp_path / f"one.{suffix}"
+    text = GRID.split("axes:")[0].replace("{engine", f"{{model: {model}, engine")
+    contract.write_text(text, encoding="utf-8")
+    assert solved(str(contract), "--for", "max_context", "-o", str(path)) == ""
+    table = pq.read_table(path) if suffix == "parquet" else pacsv.read_csv(path)
+    row = table.to_pylist()[0]
+    assert (table.num_rows, row["max_context_tokens"], row["model"]) == (1, answer, model)
+    assert row["no_answer_reason"] == (None if answer else "weights_exceed_memory") or suffix == "csv"
+
+
+def test_a_file_is_replaced_only_when_that_is_asked(
+    grid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit) as stop:
+        main(["solve", grid, "--for", "max_context", "-o", str(path)])
+    assert stop.value.code == 3
+    assert "already there; replace it with --force" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == "mine"
+    solved(grid, "--for", "max_context", "-o", str(path), "--force")
+    assert pacsv.read_csv(path).num_rows == 4
+
+
+def test_the_answer_column_stays_where_nothing_holds(grid: str) -> None:
+    lines = solved(grid, "--for", "max_context", "--concurrency", "1000000").splitlines()
+    assert "max context" in lines[2]
+    assert all(line.split()[2] == "-" for line in lines[3:])
+
+
+def test_named_axes_stay_in_the_table_and_in_json(grid: str, tmp_path: Path) -> None:
+    path = tmp_path / "rho.yaml"
+    path.write_text(
+        GRID.replace("policy: {rho_target: 1}\n", "").replace("[1, 2]", "[1, 2], rho_target: [0.5, 0.7]"),
+        encoding="utf-8",
+    )
+    asked = (str(path), "--for", "max_context", "--by", "model,rho_target")
+    assert solved(*asked).splitlines()[2].startswith("model         rho target")
+    assert [row["rho_target"] for row in json.loads(solved(*asked, "--json"))["rows"]] == [0.5, 0.7] * 2
+
+
+def test_the_first_line_says_cap_and_context(grid: str) -> None:
+    first = solved(grid, "--for", "max_concurrency", "--scheduler", "--measure", "concurrency_memory").splitlines()[0]
+    assert first.startswith(
+        "max_concurrency at the contract's own 1,000 tokens by concurrency_memory with max_num_seqs;"
+    )
 
 
 def test_docs_show_what_was_run() -> None:

@@ -11,7 +11,7 @@ import yaml
 from published_configs import config_of, written
 
 import gridplan
-from gridplan.cli import main
+from gridplan.cli import clock, main
 
 
 @pytest.fixture
@@ -93,11 +93,77 @@ def test_a_refusal_names_file_and_field(tmp_path: Path, cli: Any) -> None:
     assert cli("catalog", "import-model", tmp_path / "no.json").err == f"error: {tmp_path / 'no.json'}: no such file\n"
 
 
-@pytest.mark.parametrize("name", ["", " ", " x", "a\nb"])
+@pytest.mark.parametrize("name", ["", " ", " x", "a b", "a\nb"])
 def test_ids_that_cannot_be_labels(name: str, config: Path, cli: Any) -> None:
     result = cli("catalog", "import-model", config, "--id", name)
     assert result.code == 2
     assert "an id is printable text" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "model_id"),
+    [("X_config.json", "X"), ("v3.json", "v3"), ("config.json", "Llama-3-8B"), ("a b.json", "a-b")],
+)
+def test_the_default_id(name: str, model_id: str, config: Path, cli: Any) -> None:
+    path = written(config.parent, config_of("llama-3-8b"), name)
+    assert list(yaml.safe_load(cli("catalog", "import-model", path, "--entry").out)) == [model_id]
+
+
+def test_the_entry_alone_is_a_file_of_a_catalog_folder(config: Path, tmp_path: Path, cli: Any) -> None:
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    assert cli("catalog", "import-model", config, "--id", "mine", "--entry", "-o", ours / "models.yaml").code == 0
+    entry = yaml.safe_load((ours / "models.yaml").read_text())["mine"]
+    assert entry["as_of"] == clock.today().isoformat()
+    assert cli("catalog", "models", "mine", "--catalog", ours).code == 0
+    assert cli("catalog", "validate", ours).out == ""
+    both = cli("catalog", "import-model", config, "--entry", "--json")
+    assert (both.code, "give one" in both.err) == (2, True)
+
+
+def test_a_block_in_a_catalog_folder_is_told_from_an_entry(config: Path, tmp_path: Path, cli: Any) -> None:
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    cli("catalog", "import-model", config, "-o", ours / "models.yaml")
+    result = cli("catalog", "models", "--catalog", ours)
+    assert result.code == 2
+    (line,) = result.err.strip().splitlines()
+    assert line.endswith(
+        "models.yaml:2:1: catalog: is a section of a contract; a file of a catalog folder holds entries by id: "
+        "`gridplan catalog import-model --entry` prints one"
+    )
+
+
+def test_a_model_by_path_has_no_age(config: Path, tmp_path: Path, cli: Any) -> None:
+    grid = tmp_path / "grid.yaml"
+    head = (
+        "schema: 1\nworkload: {prompt_tokens: 1000, output_tokens: 100, arrival_rate: 1}\npolicy: {rho_target: 0.7}\n"
+    )
+    grid.write_text(
+        f"{head}deployment: {{gpu: h100-sxm, engine: vllm@0.21, model: {config.parent.name}/config.json}}\n"
+    )
+    result = cli("catalog", "validate", grid)
+    assert (result.code, result.out) == (0, "")
+
+
+def test_the_cache_of_the_checkpoint_is_planned(config: Path, tmp_path: Path, cli: Any) -> None:
+    scheme = {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}
+    path = written(config.parent, config_of("llama-3-8b", quantization_config=scheme), "fp8kv.json")
+    text = "schema: 1\nworkload: {prompt_tokens: 1000, output_tokens: 100, arrival_rate: 1}\n"
+    text += "deployment: {gpu: h100-sxm, engine: vllm@0.21}\npolicy: {rho_target: 0.7}\n"
+    text += f"axes: {{model: [Llama-3-8B/{path.name}, llama-3-8b]}}\n"
+    grid = tmp_path / "grid.yaml"
+    grid.write_text(text)
+    cube = gridplan.evaluate(gridplan.load_grid(grid))
+    assert float(cube.kv_bytes_per_token[0]) * 2 == float(cube.kv_bytes_per_token[1])
+    page = str(gridplan.explain(gridplan.load_grid(grid), model=f"Llama-3-8B/{path.name}"))
+    line = next(line for line in page.splitlines() if line.split()[:1] == ["kv_dtype"])
+    assert "fp8" in line
+    assert "fp8kv.json, sha256" in line
+    stated = text.replace("vllm@0.21}", "vllm@0.21, kv_dtype: bf16}")
+    grid.write_text(stated)
+    cube = gridplan.evaluate(gridplan.load_grid(grid))
+    assert float(cube.kv_bytes_per_token.min()) == float(cube.kv_bytes_per_token.max()) == 2 * 32 * 8 * 128 * 2
 
 
 def test_help_of_both(cli: Any) -> None:

@@ -95,8 +95,22 @@ def full_labels(labels: dict[str, Any], axes: dict[str, list[Any]]) -> dict[str,
 
 
 def holds(ds: xr.Dataset, measure: str, wanted: int) -> bool:
-    illegal = str(ds.infeasible_reason.item()).endswith(("_illegal", "unsupported_by_gpu", "exceeds_model"))
-    return not illegal and bool(ds[measure] >= wanted) and bool(ds.concurrency_memory_worst >= 1)
+    refused = ("_illegal", "unsupported_by_gpu", "exceeds_model", "sequence_exceeds_pool")
+    return (
+        not str(ds.infeasible_reason.item()).endswith(refused)
+        and bool(ds[measure] >= wanted)
+        and bool(ds.concurrency_memory_worst >= 1)
+    )
+
+
+def planned(stated: dict[str, Any], at: dict[str, Any], tokens: int) -> bool:
+    """Whether a plan holds one request of the longest length, with its efficiency."""
+    lengths = f"prompt_tokens: {tokens - 1}, output_tokens: 1"
+    shown = ", ".join(f"{name}: {value}" for name, value in {**stated, "max_model_len": tokens}.items())
+    rows = ", ".join(f"{name}: [{label}]" for name, label in at.items())
+    text = TEXT.replace("prompt_tokens: 700, output_tokens: 60", lengths).format(stated=shown, axes=rows)
+    reason = gridplan.evaluate(gridplan.loads_grid(text)).squeeze().infeasible_reason.item()
+    return bool(reason != "sequence_exceeds_pool")
 
 
 CEILINGS = ("concurrency_memory_worst", "concurrency_memory_expected", "concurrency_memory")
@@ -151,7 +165,8 @@ def test_the_longest_engine_starts_and_a_longer_one_does_not(
             # The lengths of the workload are no part of the question.
             reason = ds.infeasible_reason.item()
             reason = None if reason == "context_exceeds_model" and tokens < 760 else reason
-            return holds(ds.assign(infeasible_reason=((), reason)), "concurrency_memory_worst", wanted)
+            starts = holds(ds.assign(infeasible_reason=((), reason)), "concurrency_memory_worst", wanted)
+            return starts and (tokens < 2 or planned(stated, at, int(tokens)))
 
         answer = cell.max_context_tokens.item()
         if np.isnan(answer):

@@ -62,7 +62,7 @@ def _inputs(given: Mapping[str, Any]) -> Cell:
     gpu, model = catalog.gpus[instance.gpu if instance else given["gpu"]], catalog.models[given["model"]]
     weight = given.get("weight_dtype") or model.native_weight_dtype
     sixteen = weight if weight in ("bf16", "fp16") else "bf16" if "bf16" in gpu.flops else "fp16"
-    kv = given.get("kv_dtype") or sixteen
+    kv = given.get("kv_dtype") or model.native_kv_dtype or sixteen
     engine = catalog.engine("vllm")
     large = gpu.memory_bytes is not None and gpu.memory_bytes >= 70 * GIB and "a100" not in gpu.id
     x: Cell = {

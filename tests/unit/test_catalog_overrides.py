@@ -188,6 +188,10 @@ def test_a_price_is_a_finite_number_above_zero(price: object) -> None:
             {"models": {"ours": NEW_MODEL | {"native_weight_dtype": "bf61"}}},
             "unknown weight format bf61 (did you mean bf16",
         ),
+        (
+            {"models": {"ours": NEW_MODEL | {"native_kv_dtype": "int4"}}},
+            "unknown kv format int4 (did you mean int8",
+        ),
         ({"models": {"ours": NEW_MODEL | {"tie_word_embeddings": "no"}}}, "true or false is due, not 'no'"),
         ({"models": {"ours": NEW_MODEL | {"family": 3}}}, "a text is due, not 3"),
         (

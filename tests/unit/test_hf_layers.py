@@ -207,8 +207,27 @@ def test_extra_layers_and_towers_are_counted_apart(tmp_path: Path) -> None:
     whole = read(tmp_path, config, extras=("mtp",))
     assert whole.entry["params_total"] == model.entry["params_total"] + 11_610_068_224
     assert whole.parts["mtp"] == 11_610_068_224
-    assert problems(tmp_path, config, extras=("vision",)) == {
-        "vision_config": "--with vision: this architecture has no vision that can be counted"
+    # 256 experts of 3 x 7168 x 2048; a token is sent to 8 of them
+    experts = 256 * 3 * 7168 * 2048
+    added = {name: whole.entry[name] - model.entry[name] for name in ("params_active", "params_routed_experts")}
+    assert added == {"params_active": 11_610_068_224 - experts + experts // 32, "params_routed_experts": experts}
+    cache = "layer_groups do not hold the cache of the mtp layer: draft_layers: 1 in the contract does"
+    assert cache in whole.entry["notes"]
+    assert cache not in model.entry["notes"]
+
+
+def test_parts_that_are_asked_for_and_are_not_there(tmp_path: Path) -> None:
+    notes = read(tmp_path, config_of("deepseek-v3"), extras=("vision",)).entry["notes"]
+    assert "vision was asked for, and the file has no such part" in notes
+    config = config_of("llama-3-8b", num_nextn_predict_layers=0)
+    assert "mtp was asked for, and" in read(tmp_path, config, extras=("mtp",)).entry["notes"]
+
+
+def test_parts_that_are_there_and_are_not_counted(tmp_path: Path) -> None:
+    config = config_of("llama-3-8b", num_mtp_modules=1, visual={"hidden_size": 1})
+    assert problems(tmp_path, config, extras=("mtp", "vision")) == {
+        "num_mtp_modules": "--with mtp: extra layers for multi-token prediction are not counted for this architecture",
+        "visual": "--with vision: visual is not counted for this architecture",
     }
 
 
@@ -219,7 +238,9 @@ def test_the_tower_of_qwen3_vl_8b(tmp_path: Path) -> None:
     text = config_of("qwen3-8b", model_type="qwen3_vl_text")
     config = {"model_type": "qwen3_vl", "text_config": text, "vision_config": vision}
     # The model card says 8,767,123,696 parameters in all.
-    assert read(tmp_path, config, extras=("vision",)).entry["params_total"] == 8_767_123_696
+    whole = read(tmp_path, config, extras=("vision",)).entry
+    # A token of text does not pass the tower.
+    assert (whole["params_total"], whole["params_active"]) == (8_767_123_696, 8_190_735_360)
     assert read(tmp_path, config).entry["params_total"] == 8_190_735_360
 
 

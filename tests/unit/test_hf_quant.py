@@ -167,3 +167,103 @@ def test_names_of_modules() -> None:
     assert not holds("model.layers.0*", "layers.10.mlp.up_proj")
     assert holds("backbone.layers.4.mixer.in_proj", "layers.4.mixer.in_proj")
     assert holds("*.attn.*", "layers.1.attn.wq_a")
+
+
+KV8 = {"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": False}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "kv"),
+    [
+        ({"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}, "fp8"),
+        ({"quant_algo": "NVFP4", "ignore": ["lm_head"], "kv_cache_scheme": KV8}, "fp8"),
+        ({"quant_algo": "NVFP4", "ignore": ["lm_head"], "kv_cache_quant_algo": "NVFP4"}, "nvfp4"),
+        ({"quant_algo": "FP8", "kv_cache_quant_algo": "INT8"}, "int8"),
+        ({"quant_method": "compressed-tensors", "kv_cache_scheme": KV8, **group(num_bits=8, type="float")}, "fp8"),
+        ({"quant_method": "compressed-tensors", "kv_cache_scheme": KV8, "config_groups": {}}, "fp8"),
+        ({"kv_cache_quant_algo": "FP8", "quant_algo": None}, "fp8"),
+        ({"quant_algo": "FP8", "kv_cache_quant_algo": None}, None),
+    ],
+)
+def test_a_cache_that_the_checkpoint_brings(scheme: dict[str, Any], kv: str | None, tmp_path: Path) -> None:
+    entry = import_model(written(tmp_path, config_of("llama-3-8b", quantization_config=scheme))).entry
+    assert entry.get("native_kv_dtype") == kv
+    path = written(tmp_path, config_of("llama-3-8b"))
+    if scheme.get("quant_method") is None:
+        written(tmp_path, {"quantization": scheme}, "hf_quant_config.json")
+        assert import_model(path).entry.get("native_kv_dtype") == kv
+
+
+def test_the_file_beside_speaks_of_the_cache_where_the_config_does_not(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, config_of("llama-3-8b", quantization_config={"quant_algo": "NVFP4", "ignore": ["lm_head"]})
+    )
+    written(tmp_path, {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}, "hf_quant_config.json")
+    entry = import_model(path).entry
+    assert (entry["native_weight_dtype"], entry["native_kv_dtype"]) == ("nvfp4", "fp8")
+    assert "; hf_quant_config.json, sha256 " in entry["source"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "key", "message"),
+    [
+        ({"kv_cache_quant_algo": "FP6"}, "kv_cache_quant_algo", "'FP6' is not understood"),
+        ({"kv_cache_scheme": "static"}, "kv_cache_scheme", "must be an object"),
+        ({"kv_cache_scheme": {"num_bits": 2, "type": "int"}}, "kv_cache_scheme.num_bits", "is 2 (int)"),
+        ({"kv_cache_quant_algo": "INT8", "kv_cache_scheme": KV8}, "kv_cache_scheme", "is fp8, and"),
+    ],
+)
+def test_caches_that_are_not_understood(scheme: dict[str, Any], key: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(CatalogError) as error:
+        stored(tmp_path, {"quant_algo": "FP8", **scheme})
+    (problem,) = error.value.problems
+    assert problem.key == f"quantization_config.{key}"
+    assert message in problem.message
+
+
+def test_32_bits_are_loaded_in_16(tmp_path: Path) -> None:
+    path = written(tmp_path, config_of("llama-3-8b", torch_dtype="float32"))
+    entry = import_model(path).entry
+    assert (entry["native_weight_dtype"], entry["checkpoint_bytes"]) == ("bf16", 16_060_522_496)
+    assert "stored in 32 bits; engines load it in 16" in entry["notes"]
+    written(tmp_path, {"metadata": {"total_size": 32_121_044_992}}, "model.safetensors.index.json")
+    entry = import_model(path).entry
+    assert entry["checkpoint_bytes"] == 16_060_522_496
+    assert "model.safetensors.index.json counts 32 bits" in entry["notes"]
+
+
+@pytest.mark.parametrize(
+    ("size", "ok"), [(8_030_261_248, True), (8_030_261_247, False), (32_121_044_992, True), (32_121_044_993, False)]
+)
+def test_the_index_of_another_checkpoint(size: int, ok: bool, tmp_path: Path) -> None:
+    path = written(tmp_path, config_of("llama-3-8b"))
+    index = written(tmp_path, {"metadata": {"total_size": size}}, "model.safetensors.index.json")
+    if ok:
+        assert import_model(path).entry["checkpoint_bytes"] == size
+        return
+    with pytest.raises(CatalogError) as error:
+        import_model(path)
+    (problem,) = error.value.problems
+    assert (problem.file, problem.key) == (str(index), "metadata.total_size")
+    assert f"is {size:,} bytes, and the parts that the config describes take 16,060,522,496" in problem.message
+
+
+def test_the_index_is_measured_against_parts_apart_too(tmp_path: Path) -> None:
+    path = written(tmp_path, config_of("deepseek-v3"))
+    parts = import_model(path, extras=("mtp",)).entry["checkpoint_bytes"]
+    index = written(tmp_path, {"metadata": {"total_size": 2 * parts}}, "i.json")
+    assert import_model(path, index).entry["checkpoint_bytes"] == 2 * parts
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("Llama-3-8B-FP8", "FP8"), ("llama_w4a16.v2", "w4a16"), ("Llama-3-8B", ""), ("Xfp8y", "")]
+)
+def test_a_name_that_says_a_format_and_a_file_that_does_not(name: str, said: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    for path in (written(folder, config_of("llama-3-8b")), written(tmp_path, config_of("llama-3-8b"), f"{name}.json")):
+        notes = import_model(path).entry.get("notes", "")
+        none = "no quantization_config in the file and no hf_quant_config.json beside it: 16 bits are taken"
+        assert (f"the name says {said}, with {none}" in notes) == bool(said)
+    path = written(folder, config_of("llama-3-8b", quantization_config={"quant_method": "fp8"}))
+    assert "the name says" not in import_model(path).entry.get("notes", "")

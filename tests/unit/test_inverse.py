@@ -58,6 +58,21 @@ def test_an_efficiency_stands_for_the_tail_where_it_counts() -> None:
     assert answer(expected) == 2457  # 0.9 x 8,192 / 3
 
 
+def test_an_answer_of_one_sequence_is_feasible_in_a_plan_too() -> None:
+    # 1 GiB at an efficiency of 0.5 is 4,096 tokens for a plan, though the worst case alone would hold one of 8,192.
+    grid = grid_of(pool(1, ", kv_efficiency: 0.5"))
+    ds = gridplan.solve(grid, "max_context", concurrency=1)
+    assert (answer(ds), ds.fails_reason.item()) == (4096, "sequence_exceeds_pool")
+    for prompt, status in ((4095, "ok"), (4096, "infeasible")):
+        more = ", gpu: h100-sxm"
+        plan = grid_of(
+            pool(1, f", kv_efficiency: 0.5{more}"), "", PLAIN.replace("900", str(prompt)).replace("100,", "1,")
+        )
+        found = gridplan.evaluate(plan)
+        assert (found.infeasible_reason.item() == "sequence_exceeds_pool") == (status == "infeasible")
+    assert "does not heed kv_efficiency" in str(ds.attrs["warnings"])
+
+
 def test_the_mean_convention_charges_half_the_output() -> None:
     grid = grid_of(pool(1, ", resident_context: mean"))
     ds = gridplan.solve(grid, "max_context", concurrency=2, measure="concurrency_memory")
@@ -273,6 +288,70 @@ def test_a_fold_without_any_answer_names_the_reason_that_came_furthest() -> None
     assert (ds.no_answer_reason.item(), ds.best_tensor_parallel.item()) == ("concurrency_exceeds_pool", 2)
 
 
+@pytest.mark.parametrize("by", [["gpu", "rho_target"], "gpu, rho_target"])
+def test_named_axes_stay_though_they_change_nothing(by: Any) -> None:
+    ds = gridplan.solve(many(), "max_context", concurrency=4, by=by)
+    assert dict(ds.sizes) == {"gpu": 2, "rho_target": 2}
+    assert (ds.max_context_tokens.isel(rho_target=0) == ds.max_context_tokens.isel(rho_target=1)).all()
+
+
+@pytest.mark.parametrize(
+    ("deployment", "reason"),
+    [
+        ("model: llama-3.1-8b, gpu: b200, engine: vllm@0.25, tensor_parallel: 3", "tensor_parallel_illegal"),
+        (pool(1, ", max_model_len: 8193"), "sequence_exceeds_pool"),
+        (pool(900, ", max_model_len: 200000"), "context_exceeds_model"),
+        ("model: llama-3.3-70b, gpu: l4, engine: vllm@0.25", "weights_exceed_memory"),
+    ],
+)
+def test_what_does_not_start_holds_nothing(deployment: str, reason: str) -> None:
+    ds = gridplan.solve(grid_of(deployment), "max_context")
+    assert (ds.fails_reason.item(), ds.concurrency_at_failure.item()) == (reason, 0)
+
+
+def test_what_starts_tells_what_it_holds() -> None:
+    ds = gridplan.solve(grid_of(pool(1)), "max_context", concurrency=10_000)
+    assert (ds.fails_reason.item(), ds.concurrency_at_failure.item()) == ("concurrency_exceeds_pool", 512)
+    ds = gridplan.solve(grid_of(pool(100)), "max_context")
+    assert (ds.fails_reason.item(), ds.concurrency_at_failure.item()) == ("context_exceeds_model", 6)
+    # The length would be too long for the model, but the weights do not fit either.
+    unfit = grid_of("model: llama-3.3-70b, gpu: l4, engine: vllm@0.25")
+    ds = gridplan.solve(unfit, "min_tensor_parallel", tokens=200_000, context="max_model_len", max_tensor_parallel=1)
+    assert (ds.no_answer_reason.item(), ds.concurrency_at_failure.item()) == ("context_exceeds_model", 0)
+
+
+def test_of_equal_answers_and_of_none_the_label_stands_that_holds_most() -> None:
+    axes = "axes: {gpu: [l40s, h100-sxm, b200, h200-sxm]}"
+    grid = grid_of("model: llama-3.1-8b, engine: vllm@0.25", axes)
+    ds = gridplan.solve(grid, "max_context", by=[])
+    assert (ds.max_context_tokens.item(), ds.best_gpu.item()) == (131_072, "b200")
+    ds = gridplan.solve(grid, "max_context", concurrency=10**6, by=[])
+    assert (ds.no_answer_reason.item(), ds.best_gpu.item()) == ("concurrency_exceeds_pool", "b200")
+    every = gridplan.solve(grid, "max_context", concurrency=10**6)
+    assert ds.concurrency_at_failure == every.concurrency_at_failure.max()
+
+
+def test_the_answer_says_which_context_and_cap_it_counts() -> None:
+    grid = grid_of(pool(1))
+    own = gridplan.solve(grid, "max_concurrency").attrs
+    assert (own["tokens"], own["tokens_from"]) == (1000, "contract")
+    for measure in ("concurrency_memory_expected", "concurrency_memory"):
+        assert gridplan.solve(grid, "max_concurrency", measure=measure).attrs["tokens"] == 1000
+    asked = gridplan.solve(grid, "max_concurrency", tokens=50, scheduler=True).attrs
+    assert (asked["tokens"], asked["tokens_from"], asked["scheduler"]) == (50, "question", "max_num_seqs")
+    assert "scheduler" not in own
+    several = gridplan.solve(grid_of(pool(1), "axes: {max_model_len: [2000, 4000]}"), "max_concurrency").attrs
+    assert several["tokens_from"] == "contract"
+    assert "tokens" not in several
+    assert "tokens_from" not in gridplan.solve(grid, "max_context").attrs
+
+
+def test_a_cap_that_is_not_known_is_said() -> None:
+    grid = grid_of("model: llama-3.1-8b, gpu: h100-sxm", "axes: {engine: [vllm@0.25, sglang@0.4]}")
+    said = gridplan.solve(grid, "max_context", scheduler=True).attrs["warnings"]
+    assert "max_num_seqs of sglang@0.4 is not known: the scheduler limits nothing there" in said
+
+
 # ----------------------------------------------------------------------------------------------------- wrong questions
 
 
@@ -287,13 +366,22 @@ CLASSES = (
     [
         (grid_of(pool(1)), {"target": "max_contxt"}, "did you mean max_context"),
         (grid_of(pool(1)), {"target": "max_context", "concurrency": 0}, "concurrency: must be from 1"),
-        (grid_of(pool(1)), {"target": "max_context", "tokens": 5}, "tokens is what max_context solves for"),
-        (grid_of(pool(1)), {"target": "max_concurrency", "concurrency": 5}, "what max_concurrency solves for"),
-        (grid_of(pool(1)), {"target": "max_concurrency", "context": "max_model_len"}, "needs tokens"),
+        (grid_of(pool(1)), {"target": "max_context", "tokens": 5}, "tokens: leave it out: max_context solves"),
+        (
+            grid_of(pool(1)),
+            {"target": "max_concurrency", "concurrency": 5},
+            "concurrency: leave it out: max_concurrency",
+        ),
+        (grid_of(pool(1)), {"target": "max_concurrency", "context": "max_model_len"}, "tokens: needed with context"),
         (grid_of(pool(1)), {"target": "max_context", "measure": "concurrency_memory_wrst"}, "did you mean concurr"),
         (grid_of(pool(1)), {"target": "max_context", "by": "gpuu"}, "gpuu is not an axis"),
+        (many(), {"target": "min_gpus", "by": "tensor_parallel"}, "tensor_parallel cannot stay: min_gpus chooses"),
         (grid_of(pool(1)), {"target": "min_tensor_parallel"}, "is the pool at one tensor_parallel"),
-        (grid_of(pool(1)), {"target": "max_context", "max_tensor_parallel": 4}, "bounds the candidates"),
+        (
+            grid_of(pool(1)),
+            {"target": "max_context", "max_tensor_parallel": 4},
+            "max_tensor_parallel: bounds the candidates",
+        ),
         (
             grid_of(pool(1), "scenarios: {long: {max_model_len: 9}}"),
             {"target": "max_context", "context": "max_model_len"},
@@ -307,7 +395,7 @@ CLASSES = (
         (
             grid_of(pool(1)),
             {"target": "max_concurrency", "tokens": 100, "measure": "concurrency_memory"},
-            "leaves no prompt",
+            "tokens: 100 leaves no prompt",
         ),
         (grid_of("model: llama-3.1-8b"), {"target": "max_context"}, "a KV pool is needed"),
         (grid_of("gpu: l4, model: llama-3.1-8b, engine: tensorrt-llm"), {"target": "max_context"}, "no default for it"),

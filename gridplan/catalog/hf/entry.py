@@ -8,24 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from gridplan.catalog.fields import UNKNOWN
-from gridplan.catalog.hf.base import Plan
-from gridplan.catalog.hf.fields import Fields, Report
+from gridplan.catalog.hf.beside import INDEX_FILE, SIDE_FILE, beside, checked_index_bytes, format_in_name, scheme_of
+from gridplan.catalog.hf.extras import EXTRAS, chosen
+from gridplan.catalog.hf.fields import Report
 from gridplan.catalog.hf.params import active, by_part, replicated, routed
 from gridplan.catalog.hf.positions import longest
 from gridplan.catalog.hf.published import Published, read_published
-from gridplan.catalog.hf.quant import Scheme, read_scheme, with_experts
+from gridplan.catalog.hf.quant import Scheme
 from gridplan.catalog.hf.reader import read_json
 from gridplan.catalog.hf.storage import stored
 from gridplan.catalog.hf.weights import Weight, total
-from gridplan.catalog.safetensors import index_bytes
-from gridplan.errors import CatalogError, Problem
 
 __all__ = ["EXTRAS", "Imported", "import_model"]
 
-EXTRAS = ("mtp", "vision")
-"""Parts that serving text does without, and that are counted on request."""
-SIDE_FILE, INDEX_FILE = "hf_quant_config.json", "model.safetensors.index.json"
-_EXTRA_FIELDS = {"mtp": "num_nextn_predict_layers", "vision": "vision_config"}
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 
@@ -73,55 +68,40 @@ def import_model(
     source = read_json(where)
     report = Report(shown or source.file)
     model = read_published(source, report)
-    scheme, side_source = _scheme(model, _beside(where, quant_config, SIDE_FILE))
+    scheme, side_source = scheme_of(model, beside(where, quant_config, SIDE_FILE))
     plain = _plain_dtype(model, scheme)
+    if scheme is None and (named := format_in_name(where)):
+        none = f"no quantization_config in the file and no {SIDE_FILE} beside it"
+        report.note(f"the name says {named}, with {none}: 16 bits are taken")
     report.raise_if_any()
-    weights, apart = _chosen(model.plan, extras, report)
-    kept = stored(weights, plain, scheme)
+    weights, apart = chosen(model, extras)
+    loaded = "bf16" if plain == "fp32" else plain
+    if plain == "fp32":
+        report.note("stored in 32 bits; engines load it in 16: bf16 is taken")
+    kept = stored(weights, loaded, scheme)
     if kept.note:
         report.note(kept.note)
     sources = [f"{shown or where.name}, sha256 {source.sha256}", *side_source]
-    checkpoint = kept.bytes
-    index = _beside(where, weights_index, INDEX_FILE)
+    checkpoint, parts_apart = kept.bytes, by_part(apart)
+    index = beside(where, weights_index, INDEX_FILE)
     if index is not None:
-        checkpoint = _index_bytes(index)
-        sources.append(f"{index.name}, metadata.total_size")
-        if apart or model.plan.not_counted:
-            report.note("checkpoint_bytes is that of the whole index, with the parts that are not in params_total")
+        size = checked_index_bytes(index, stored([*weights, *apart], plain, scheme).bytes)
+        if plain == "fp32":
+            report.note(f"{index.name} counts 32 bits: checkpoint_bytes is computed")
+            index = None
+        else:
+            checkpoint = size
+            sources.append(f"{index.name}, metadata.total_size")
+    if index is not None and (apart or model.plan.not_counted):
+        report.note("checkpoint_bytes is that of the whole index, with the parts that are not in params_total")
     entry = _entry(model, weights)
     entry |= {"checkpoint_bytes": checkpoint, "native_weight_dtype": kept.dtype}
+    entry |= {"native_kv_dtype": scheme.kv if scheme is not None else None}
     if index is None:
-        entry |= {"params_vision": UNKNOWN if "vision" in model.plan.not_counted else apart.get("vision")}
+        entry |= {"params_vision": UNKNOWN if "vision" in model.plan.not_counted else parts_apart.get("vision")}
     entry |= {"class": "fact", "source": "; ".join(sources), "notes": "; ".join(report.notes)}
-    return Imported({name: value for name, value in entry.items() if value not in (None, "")}, by_part(weights), apart)
-
-
-def _beside(path: Path, given: str | Path | None, name: str) -> Path | None:
-    """The file that was given, else the one of that name beside the config, if there is one."""
-    if given is not None:
-        return Path(given)
-    found = path.parent / name
-    return found if found.is_file() and found != path else None
-
-
-def _scheme(model: Published, side: Path | None) -> tuple[Scheme | None, list[str]]:
-    """How the weights are stored: as the file itself says, else as the file beside it does; None in 16 bits."""
-    report = model.top.report
-    for own in (model.fields, model.top):
-        if own.has("quantization_config"):
-            stated = own.sub("quantization_config")
-            report.raise_if_any()
-            return with_experts(read_scheme(stated), model.fields), []
-    if side is None:
-        return None, []
-    source = read_json(side, f"a {SIDE_FILE}")
-    other = Report(source.file)
-    scheme = read_scheme(Fields(source.data, other).sub("quantization"))
-    for problem in other.problems:
-        report.problems[problem] = None
-    for note in other.notes:
-        report.note(note)
-    return scheme, [f"{side.name}, sha256 {source.sha256}"]
+    kept_fields = {name: value for name, value in entry.items() if value not in (None, "")}
+    return Imported(kept_fields, by_part(weights), parts_apart)
 
 
 def _plain_dtype(model: Published, scheme: Scheme | None) -> str:
@@ -133,34 +113,6 @@ def _plain_dtype(model: Published, scheme: Scheme | None) -> str:
     if scheme is None:
         model.top.report.note("torch_dtype is not in the file: bf16 is assumed")
     return "bf16"
-
-
-def _chosen(plan: Plan, extras: Collection[str], report: Report) -> tuple[list[Weight], dict[str, int]]:
-    """The weights that count, and the parameters of the parts that do not."""
-    weights = list(plan.weights)
-    apart: dict[str, int] = {}
-    for name, part in plan.extra.items():
-        if name in extras:
-            weights += part
-        else:
-            apart |= by_part(part)
-    for name, reason in plan.not_counted.items():
-        report.note(f"{name}: {reason}")
-    for name in extras:
-        if name not in plan.extra:
-            reason = plan.not_counted.get(name, f"this architecture has no {name} that can be counted")
-            report.add(_EXTRA_FIELDS[name], f"--with {name}: {reason}")
-    if apart:
-        report.note(f"not in params_total: {', '.join(f'{name} {count:,}' for name, count in apart.items())}")
-    report.raise_if_any()
-    return weights, apart
-
-
-def _index_bytes(index: Path) -> int:
-    try:
-        return index_bytes(index)
-    except ValueError as error:
-        raise CatalogError([Problem(str(error).removeprefix(f"{index} "), str(index))]) from None
 
 
 def _entry(model: Published, weights: list[Weight]) -> dict[str, Any]:

@@ -25,18 +25,22 @@ def by_part(weights: Iterable[Weight]) -> dict[str, int]:
 
 
 def active(plan: Plan, weights: Iterable[Weight]) -> int:
-    """Parameters that one token uses: all but the routed experts that it is not sent to [count]."""
-    parts = by_part(weights)
-    routed, experts = parts.get("experts", 0), plan.facts.get("num_experts")
-    everything = sum(parts.values())
+    """Parameters that one token of text uses: all but the tower and the routed experts it is not sent to [count]."""
+    passed = [weight for weight in weights if weight.part != "vision"]
+    spread, experts = total(filter(_is_routed, passed)), plan.facts.get("num_experts")
+    everything = total(passed)
     if not experts:
         return everything
-    return everything - routed + routed * int(plan.facts["experts_per_token"]) // int(experts)
+    return everything - spread + spread * int(plan.facts["experts_per_token"]) // int(experts)
 
 
 def routed(weights: Iterable[Weight]) -> int:
-    """Matrices of routed experts [count]; as in the catalog, biases are in no part."""
-    return total(weight for weight in weights if weight.part == "experts" and weight.columns > 1)
+    """Matrices of routed experts [count], those of extra layers too; as in the catalog, biases are in no part."""
+    return total(weight for weight in weights if _is_routed(weight) and weight.columns > 1)
+
+
+def _is_routed(weight: Weight) -> bool:
+    return weight.part == "experts" or weight.routed
 
 
 def replicated(weights: Iterable[Weight]) -> int:

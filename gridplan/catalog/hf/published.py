@@ -12,14 +12,15 @@ from gridplan.catalog.hf.reader import JsonFile
 from gridplan.catalog.hf.vision import TOWERS, qwen_tower
 from gridplan.errors import suggestion
 
-__all__ = ["Published", "read_published"]
+__all__ = ["ENCODERS", "Published", "read_published"]
 
 _TEXT = ("text_config", "llm_config", "language_config")
 """Where a model of several parts keeps its language model."""
-_ENCODERS = ("vision_config", "audio_config", "visual", "vision_tower_config")
+ENCODERS = ("vision_config", "audio_config", "visual", "vision_tower_config")
+"""Fields that describe what a model sees or hears with."""
 _WITH_HEAD = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForCausalLMV2", "Model")
 """Endings of classes that generate text."""
-_READ_ELSEWHERE = ("model_type", "max_position_embeddings", "quantization_config", "expert_dtype", *_ENCODERS, *_TEXT)
+_READ_ELSEWHERE = ("model_type", "max_position_embeddings", "quantization_config", "expert_dtype", *ENCODERS, *_TEXT)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _builder(model_type: str, fields: Fields, top: Fields) -> Builder:
 def _with_towers(plan: Plan, top: Fields) -> Plan:
     """The plan with the vision tower as an extra part, or the reason why it is not counted."""
     extra, reasons = dict(plan.extra), dict(plan.not_counted)
-    for name in _ENCODERS:
+    for name in ENCODERS:
         if not top.has(name):
             continue
         if name == "vision_config" and top.text("model_type") in TOWERS:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from gridplan.catalog.hf.fields import Fields
 from gridplan.catalog.hf.formats import Format, block_fp8, bnb4, grouped_int, mx, of_algorithm, of_weights
+from gridplan.catalog.hf.kv_cache import KV_FIELDS, read_kv
 from gridplan.catalog.hf.modules import Modules, bare
 from gridplan.catalog.hf.weights import Weight
 
@@ -23,7 +24,7 @@ class Scheme:
 
     `named` are modules with a format of their own, `groups` those meant by a list, `base` holds for all others; None
     leaves a matrix in 16 bits. `experts` is the format of routed experts where it differs. `lm_head` says whether
-    `base` reaches the lm_head.
+    `base` reaches the lm_head, `kv` is the format of the KV cache where the checkpoint brings one.
     """
 
     base: Format | None
@@ -32,6 +33,7 @@ class Scheme:
     groups: tuple[tuple[Modules, Format], ...] = ()
     named: Mapping[str, Format] = field(default_factory=dict)
     experts: Format | None = None
+    kv: str | None = None
 
     def format_of(self, weight: Weight) -> Format | None:
         """The format of a tensor; None for 16 bits."""
@@ -54,6 +56,14 @@ class Scheme:
 
 def read_scheme(fields: Fields) -> Scheme:
     """The scheme of a `quantization_config`, or of `quantization` in a hf_quant_config.json."""
+    kv = read_kv(fields)
+    return replace(_of_weights(fields), kv=kv)
+
+
+def _of_weights(fields: Fields) -> Scheme:
+    """The formats of the weights; a file may speak of the cache alone."""
+    if not fields.has("quant_algo") and not fields.has("quant_method") and any(map(fields.has, KV_FIELDS)):
+        return Scheme(None)
     if fields.has("quant_algo") and fields.text("quant_method") in ("", "modelopt", "modelopt_fp4", "modelopt_mixed"):
         return _modelopt(fields)
     readers: dict[str, Callable[[Fields], Scheme]] = {
@@ -123,7 +133,7 @@ def _modelopt(fields: Fields) -> Scheme:
 
 def _compressed(fields: Fields) -> Scheme:
     groups = fields.sub("config_groups")
-    if not groups.data:
+    if not groups.data and not fields.has("kv_cache_scheme"):
         fields.refuse("config_groups", "is missing; it says what is quantised, and how")
     left_out = Modules(fields.texts("ignore"), fields, "ignore")
     base: Format | None = None

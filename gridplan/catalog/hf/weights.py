@@ -19,7 +19,7 @@ class Weight:
     """A tensor of `rows` outputs by `columns` inputs, or `copies` of it.
 
     `quantised` says whether a number format of weights applies to it: to the matrices of linear layers, never to norms,
-    biases, embeddings and convolutions.
+    biases, embeddings and convolutions. `routed` marks routed experts, also where they are counted with another part.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Weight:
     columns: int = 1
     copies: int = 1
     quantised: bool = False
+    routed: bool = False
 
     @property
     def params(self) -> int:
@@ -65,4 +66,4 @@ def total(weights: Iterable[Weight]) -> int:
 
 def as_part(weights: Iterable[Weight], part: str) -> Iterator[Weight]:
     """The same tensors counted as one part."""
-    return (replace(weight, part=part) for weight in weights)
+    return (replace(weight, part=part, routed=weight.part == "experts" or weight.routed) for weight in weights)

@@ -22,9 +22,6 @@ __all__ = ["dataset_of", "folded"]
 _NAMES = ("instance", "gpu", "model", "engine")
 """Labels that stand beside an answer as coordinates where they are no axis."""
 
-NO_ANSWER = 1e15
-"""More than any answer, and little enough that reasons below it stay apart in float64."""
-
 
 def folded(
     found: Mapping[str, Array], answer: str, axes: Mapping[str, Sequence[Any]], dims: Sequence[str], keep: Sequence[str]
@@ -32,15 +29,17 @@ def folded(
     """One cell of each combination of `keep`: its answer, all that belongs to it, and its other labels.
 
     Of what nobody chooses (scenarios, workloads, lengths: inputs that are no policy) the cell with the worst answer
-    stands, `worst_<axis>`: what is promised holds in all. Of what is chosen the best one of those, `best_<axis>`. The
-    first in declared order of several. All arrays have one axis per name of `axes`.
+    stands, `worst_<axis>`: what is promised holds in all. Of what is chosen the best one of those, `best_<axis>`. Of
+    equal answers, and where there is none, what a replica holds decides, then the first in declared order. All arrays
+    have one axis per name of `axes`.
     """
     gone = [name for name in dims if name not in keep]
     chosen = [name for name in gone if _is_chosen(name)]
     whole = dict(zip(found, np.broadcast_arrays(*found.values()), strict=True))
     for sense, names in ((-1.0, [name for name in gone if name not in chosen]), (1.0, chosen)):
         if names:
-            whole = _one_of_each(whole, sense * _goodness(whole, answer), axes, names, "best" if sense > 0 else "worst")
+            keys = [sense * key for key in _goodness(whole, answer)]
+            whole = _one_of_each(whole, keys, axes, names, "best" if sense > 0 else "worst")
     return whole
 
 
@@ -48,18 +47,22 @@ def _is_chosen(axis: str) -> bool:
     return axis not in ("scenario", "workload") and dictionary()[axis].cls == "policy"
 
 
-def _goodness(found: Mapping[str, Array], answer: str) -> Array:
-    """The larger the better; a cell without an answer by how far it came: reasons are listed in that order."""
+def _goodness(found: Mapping[str, Array], answer: str) -> list[Array]:
+    """Keys, the first decides: the larger the better. The answer; what is held at it, or where there is none at the
+    value that fails; how far a cell without an answer came, for reasons are listed in that order."""
     value = found[answer] if answer.startswith("max_") else -found[answer]
     reason = found["no_answer_reason"]
     value = np.where(reason == UNLIMITED, np.inf, value)
-    return np.where(np.isnan(value), reason - NO_ANSWER, value)
+    none = np.isnan(value)
+    unknown = np.full(value.shape, np.nan)
+    held = np.where(none, found.get("concurrency_at_failure", unknown), found.get("concurrency_at_answer", unknown))
+    return [np.where(none, -np.inf, value), np.where(np.isnan(held), -1.0, held), np.where(none, reason, 0.0)]
 
 
 def _one_of_each(
-    found: Mapping[str, Array], key: Array, axes: Mapping[str, Sequence[Any]], gone: Sequence[str], head: str
+    found: Mapping[str, Array], keys: Sequence[Array], axes: Mapping[str, Sequence[Any]], gone: Sequence[str], head: str
 ) -> dict[str, Array]:
-    """The cell of the largest key along the axes `gone`, and its labels along them as `<head>_<axis>`."""
+    """The cell of the largest keys along the axes `gone`, and its labels along them as `<head>_<axis>`."""
     names = list(axes)
     places = sorted(names.index(name) for name in gone)
     rest = len(names) - len(places)
@@ -68,8 +71,11 @@ def _one_of_each(
         moved = np.moveaxis(item, places, range(-len(places), 0))
         return moved.reshape(*moved.shape[:rest], -1)
 
-    shape = [key.shape[place] for place in places]
-    where = np.argmax(flat(key), axis=-1)[..., np.newaxis]
+    shape = [keys[0].shape[place] for place in places]
+    open_ = np.ones(flat(keys[0]).shape, dtype=bool)
+    for key in map(flat, keys):
+        open_ &= key == np.where(open_, key, -np.inf).max(axis=-1, keepdims=True)
+    where = np.argmax(open_, axis=-1)[..., np.newaxis]
     result = {
         name: np.expand_dims(np.take_along_axis(flat(item), where, axis=-1)[..., 0], places)
         for name, item in found.items()
@@ -77,7 +83,7 @@ def _one_of_each(
     for place, index in zip(places, np.unravel_index(where[..., 0], shape), strict=True):
         labels = axes[names[place]]
         values = np.array(labels, dtype=object if isinstance(labels[0], str) else np.float64)
-        result[f"{head}_{names[place]}"] = np.expand_dims(values[index], places)
+        result[f"{head}_{names[place]}"] = np.expand_dims(values[index, ...], places)  # an array, of one label too
     return result
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gridplan import chain
 from gridplan.chain import Step, kv
+from gridplan.chain.codes import choices
 from gridplan.chain.fits import fails_reason_code
 from gridplan.chain.graph import Array, step
 from gridplan.engine.bundle import Inputs
@@ -20,17 +21,36 @@ from gridplan.engine.inverse.question import Question
 __all__ = ["Forward", "Found"]
 
 _WORST = "concurrency_memory_worst"
+_PLAN = "concurrency_memory"
 
 _ASKED: tuple[Step, ...] = (
     step("charge_asked_bytes", kv.charge_longest_bytes, longest_tokens="asked_tokens"),
     step("concurrency_asked", kv.concurrency_memory_worst, kv_charge_longest_bytes="charge_asked_bytes",
          longest_tokens="asked_tokens"),
+    step("charge_planned_bytes", kv.charge_planned_bytes),
+    step("concurrency_planned", kv.concurrency_memory, charge="charge_planned_bytes", resident_tokens="asked_tokens",
+         kv_bytes_per_sequence_given="nothing"),
 )  # fmt: skip
-"""The worst case at the context that is asked for, which the engine's own limit may exceed."""
+"""The worst case at the context that is asked for, which the engine's own limit may exceed, and what a plan counts."""
+
+
+_HOLDS_NOTHING = tuple(
+    place
+    for place, name in enumerate(choices("fails_reason"))
+    if name.endswith("_illegal")
+    or name in ("dtype_unsupported_by_gpu", "weights_exceed_memory", "sequence_exceeds_pool")
+)
+"""Reasons of a replica that cannot be built or does not start, whatever its pool could hold."""
+
+_TOO_LONG = tuple(choices("fails_reason").index(f"context_exceeds_{name}") for name in ("model", "max_model_len"))
+"""Reasons that are told before memory is looked at."""
 
 
 class Found(NamedTuple):
-    """What holds at a context: sequences of the ceiling that was chosen, and the code of a reason, -1 where enough."""
+    """What holds at a context: sequences of the ceiling that was chosen, and the code of a reason, -1 where enough.
+
+    A replica that cannot be built or does not start holds 0.
+    """
 
     concurrency: Array
     reason: Array
@@ -63,8 +83,9 @@ class Forward:
     def _split(self) -> None:
         """What is evaluated once, and the steps that depend on the context."""
         changed = set(self._changes(np.ones((1,) * len(self.inputs.space.names))))
+        planned = "concurrency_planned" if self._asks_requests and self.question.measure == _WORST else _PLAN
         reason = step("fails_reason_code", fails_reason_code, request_tokens=self._request,
-                      concurrency_counted=self._count)  # fmt: skip
+                      concurrency_counted=self._count, concurrency_planned=planned)  # fmt: skip
         steps = (*(item for item in (*self.inputs.steps, *_ASKED) if changed.isdisjoint(item.outputs)), reason)
         wanted = ("fails_reason_code", "kv_pool_usable_bytes", "gpus_per_replica")
         steps = chain.needed(steps, wanted)
@@ -105,4 +126,15 @@ class Forward:
     def at(self, tokens: Array) -> Found:
         """What holds at a context [tokens]."""
         values = self.everything_at(tokens)
-        return Found(np.asarray(values[self._count]), np.asarray(values["fails_reason_code"]))
+        reason = np.asarray(values["fails_reason_code"])
+        stopped = (values["kv_pool_bytes_raw"] <= 0) | (values["concurrency_memory_worst"] < 1)
+        if not self.by_engine:
+            # What the contract states is refused at the start; of a length that is varied, memory is what is told.
+            stopped = stopped | (values["max_model_len"] > values["max_position_embeddings"])
+        nothing = np.isin(reason, _HOLDS_NOTHING) | (np.isin(reason, _TOO_LONG) & stopped)
+        return Found(np.where(nothing, 0.0, values[self._count]), reason)
+
+    def own_tokens(self) -> Array:
+        """Contexts of the contract itself, where none is asked [tokens]; of several classes the longest."""
+        name = "longest_tokens" if self.question.measure == _WORST else "context_tokens_max"
+        return np.asarray(self.values[name] if name in self.values else self.inputs.values[name].data)

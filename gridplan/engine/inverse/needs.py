@@ -45,21 +45,24 @@ def check_lengths(inputs: Inputs, question: Question) -> None:
     worst = question.measure == "concurrency_memory_worst"
     by_length = question.context == "length" and (question.target == "max_context" or question.tokens is not None)
     problems = []
+    of_tokens = []
     if by_length and not worst:
         if output.shape[-1] > 1:
             problems.append("one context cannot be that of several classes: ask for concurrency_memory_worst")
         elif np.isnan(output).any():
             problems.append(f"output_tokens is needed: {question.measure} charges prompt and output")
         elif question.tokens is not None and (question.tokens <= output).any():
-            problems.append(f"tokens {question.tokens} leaves no prompt beside output_tokens {output.max():g}")
+            of_tokens.append(f"{question.tokens:,} leaves no prompt beside output_tokens {output.max():,g}")
     elif not worst and (np.isnan(prompt).any() or np.isnan(output).any()):
         problems.append(f"prompt_tokens and output_tokens are needed: {question.measure} charges them")
     elif not by_length and question.context == "length":
         unknown = np.isnan(prompt).any(axis=-1) & np.isnan(inputs.values["max_model_len"].data)
         if unknown.any():
-            problems.append("tokens is needed: the contract has neither max_model_len nor lengths of requests")
-    if problems:
-        raise ContractError([Problem(text, inputs.grid.path) for text in problems])
+            of_tokens.append("needed: the contract has neither max_model_len nor lengths of requests")
+    found = [Problem(text, inputs.grid.path) for text in problems]
+    found += [Problem(text, key="tokens") for text in of_tokens]
+    if found:
+        raise ContractError(found)
 
 
 def warnings_of(forward: Forward) -> list[str]:
@@ -74,6 +77,9 @@ def warnings_of(forward: Forward) -> list[str]:
                 f"concurrency {wanted:,} is above the scheduler's cap of {np.nanmin(cap):,.0f} in some cells: raise "
                 "max_num_seqs, or count the cap"
             )
+    said += _unheeded(forward)
+    if question.scheduler:
+        said += _uncapped(forward)
     resolver = Resolver(inputs.grid)
     if question.context == "max_model_len":
         said += [
@@ -86,3 +92,22 @@ def warnings_of(forward: Forward) -> list[str]:
             f"{name} is taken for every tensor_parallel; it may differ" for name in _PER_RANK if resolver.is_given(name)
         ]
     return said
+
+
+def _unheeded(forward: Forward) -> list[str]:
+    """An efficiency that the worst case does not count with."""
+    given = forward.question.measure == "concurrency_memory_worst"
+    if not given or bool((forward.inputs.values["kv_efficiency"].data == 1).all()):
+        return []
+    return ["concurrency_memory_worst does not heed kv_efficiency: ask with --measure concurrency_memory_expected"]
+
+
+def _uncapped(forward: Forward) -> list[str]:
+    """Engines whose cap is asked for and not known."""
+    cap = np.asarray(forward.values["concurrency_scheduler"])
+    unknown, engines = np.broadcast_arrays(np.isnan(cap), forward.inputs.labels["engine"].data)
+    if not unknown.any():
+        return []
+    names = sorted({str(name) for name in engines[unknown].tolist() if name is not None})
+    of = f" of {', '.join(names)}" if names else ""
+    return [f"max_num_seqs{of} is not known: the scheduler limits nothing there"]

@@ -59,8 +59,11 @@ def question_of(grid: Grid, **asked: Any) -> Question:
     if not isinstance(grid, Grid):
         raise TypeError(f"a grid is due, from gridplan.load_grid, not {type(grid).__name__}")
     by = asked["by"]
-    asked["by"] = None if by is None else ((by,) if isinstance(by, str) else tuple(by))
+    if by is not None:
+        names = by.split(",") if isinstance(by, str) else by
+        asked["by"] = tuple(dict.fromkeys(name.strip() for name in map(str, names) if name.strip()))
     question = Question(**asked)
+    axes, stay = tuple(space_of(grid).labels), question.by or ()
     found = [
         _one_of("target", question.target, get_args(Target)),
         _one_of("context", question.context, get_args(Context)),
@@ -68,17 +71,22 @@ def question_of(grid: Grid, **asked: Any) -> Question:
         _whole("concurrency", question.concurrency, 2**53),
         _whole("tokens", question.tokens, _MOST_TOKENS),
         _whole("max_tensor_parallel", question.max_tensor_parallel, _MOST_DEGREES),
-        *(_one_of("by", name, tuple(space_of(grid).labels)) for name in question.by or ()),
+        *(_one_of("by", name, axes) for name in stay),
+        *(
+            Problem(f"{name} cannot stay: {why}", key="by")
+            for name, why in _gone(question)
+            if name in {*axes} & {*stay}
+        ),
     ]
     if question.target == "max_context" and question.tokens is not None:
-        found.append(Problem("tokens is what max_context solves for: leave it out", key="tokens"))
+        found.append(Problem("leave it out: max_context solves for it", key="tokens"))
     if question.target == "max_concurrency" and question.concurrency != 1:
-        found.append(Problem("concurrency is what max_concurrency solves for: leave it out", key="concurrency"))
+        found.append(Problem("leave it out: max_concurrency solves for it", key="concurrency"))
     if question.max_tensor_parallel is not None and not question.is_of_degrees:
-        message = "max_tensor_parallel bounds the candidates of min_tensor_parallel and min_gpus only"
+        message = "bounds the candidates of min_tensor_parallel and min_gpus only"
         found.append(Problem(message, key="max_tensor_parallel"))
     if question.context == "max_model_len" and question.tokens is None and question.target != "max_context":
-        found.append(Problem("context max_model_len needs tokens: the length to start the engine with", key="tokens"))
+        found.append(Problem("needed with context max_model_len: the length to start the engine with", key="tokens"))
     problems = [problem for problem in (*found, *_against_grid(grid, question)) if problem is not None]
     if problems:
         raise ContractError(problems)
@@ -118,6 +126,15 @@ def _degree_axes(question: Question) -> tuple[str, ...]:
     return DEGREES if question.target == "min_gpus" else ("tensor_parallel",)
 
 
+def _gone(question: Question) -> list[tuple[str, str]]:
+    """Axes that no answer has, and why."""
+    degrees = _degree_axes(question) if question.is_of_degrees else ()
+    solved = [(name, f"{question.target} chooses from it") for name in degrees]
+    if question.context == "max_model_len":
+        solved.append(("max_model_len", "with context max_model_len the question replaces it"))
+    return [*solved, ("capacity_model", "memory does not depend on it, and it is left out")]
+
+
 def _one_of(key: str, given: object, allowed: tuple[str, ...]) -> Problem | None:
     if given in allowed:
         return None
@@ -148,11 +165,11 @@ def _against_grid(grid: Grid, question: Question) -> list[Problem]:
             problems.append(_at(scenario.changes[name].place, f"scenario {scenario.name} changes {name}", name))
     for name, given in _stated(grid):
         if isinstance(given.value, By) and given.value.dimension in solved and name not in _POOLS:
-            problems.append(_at(given.place, f"{name} differs by {given.value.dimension}", given.value.dimension))
+            problems.append(_at(given.place, f"differs by {given.value.dimension}", name))
     if question.is_of_degrees:
         of_one = [item for item in _stated(grid) if item[0] in _POOLS and not isinstance(item[1].value, By)]
         for name, given in of_one:
-            message = f"{name} is the pool at one tensor_parallel: leave it out to ask for another"
+            message = "is the pool at one tensor_parallel: leave it out to ask for another"
             problems.append(_located(given.place, message, name))
     return problems
 

@@ -66,17 +66,19 @@ def solve(
     scheduler
         Whether the cap max_num_seqs counts as well.
     by
-        Axes that stay. Of the others that are chosen the best cell is taken, of those that are not (scenario, workload,
-        lengths) the worst, and its labels are named. All that change the answer stay by default.
+        Axes that stay, as names or as one text with commas. Of the others that are chosen the best cell is taken, of
+        those that are not (scenario, workload, lengths) the worst, and its labels are named. All that change the answer
+        stay by default.
     max_tensor_parallel
         Largest candidate [GPUs]; by default the GPUs of a node, or 8.
 
     Returns
     -------
     xarray.Dataset
-        On the axes that change the answer: the answer (`max_context_tokens`, ...; NaN where there is none),
-        `no_answer_reason`, the value beyond it that fails (`fails_at_...`, `fails_reason`), the concurrency at both,
-        and for a context `gap_from_tokens` to `gap_to_tokens`: lengths below the answer that fail.
+        On the axes that change the answer, or those of `by`: the answer (`max_context_tokens`, ...; NaN where there is
+        none), `no_answer_reason`, the value beyond it that fails (`fails_at_...`, `fails_reason`), the concurrency at
+        both (0 where the replica cannot be built or does not start), and for a context `gap_from_tokens` to
+        `gap_to_tokens`: lengths below the answer that fail.
 
     Raises
     ------
@@ -114,7 +116,7 @@ def _result(forward: Forward, found: dict[str, np.ndarray]) -> xr.Dataset:
     chosen = degree_axes(forward) if question.is_of_degrees else ()
     dims = [name for name in inputs.space.names if name in forward.dims and name not in chosen]
     answer = next(iter(found))
-    keep = dims if question.by is None else [name for name in dims if name in question.by]
+    keep = dims if question.by is None else [name for name in inputs.space.names if name in question.by]
     found = folded(found, answer, inputs.space.labels, dims, keep)
     attrs = {
         **attributes(inputs),
@@ -122,7 +124,8 @@ def _result(forward: Forward, found: dict[str, np.ndarray]) -> xr.Dataset:
         "context": question.context,
         "measure": question.measure,
         **({} if question.target == "max_concurrency" else {"concurrency": question.concurrency}),
-        **({} if question.tokens is None else {"tokens": question.tokens}),
+        **({} if question.target == "max_context" else _tokens(forward)),
+        **({"scheduler": "max_num_seqs"} if question.scheduler else {}),
     }
     warnings = [*inputs.warnings, *warnings_of(forward)]
     if warnings:
@@ -130,8 +133,18 @@ def _result(forward: Forward, found: dict[str, np.ndarray]) -> xr.Dataset:
     return dataset_of(inputs, found, keep, attrs)
 
 
+def _tokens(forward: Forward) -> dict[str, int | str]:
+    """The context that was asked about, and who says so; no number where the contract has several."""
+    if forward.question.tokens is not None:
+        return {"tokens": forward.question.tokens, "tokens_from": "question"}
+    own = np.unique(forward.own_tokens())
+    one = own.size == 1 and bool(np.isfinite(own[0])) and own[0].is_integer()
+    return {**({"tokens": int(own[0])} if one else {}), "tokens_from": "contract"}
+
+
 def _check_size(inputs: Inputs, forward: Forward) -> None:
-    sizes = {name: len(inputs.space.labels[name]) for name in inputs.space.names if name in forward.dims}
+    stay = forward.dims | set(forward.question.by or ())
+    sizes = {name: len(inputs.space.labels[name]) for name in inputs.space.names if name in stay}
     cells = math.prod(sizes.values())
     if cells > MAX_CELLS:
         largest = sorted(sizes.items(), key=lambda item: -item[1])[:3]
