@@ -17,6 +17,7 @@ from gridplan.errors import CatalogError
 LINEAR = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336)
 TABLES = 2 * 128256 * 4096
 NORMS = 65 * 4096
+PACKED = {"quant_method": "compressed-tensors"}
 BNB4 = {"quant_method": "bitsandbytes", "load_in_4bit": True}
 
 
@@ -169,6 +170,40 @@ def test_names_of_modules() -> None:
     assert holds("*.attn.*", "layers.1.attn.wq_a")
 
 
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [
+        ({"quant_method": "awq", "bits": 4, "group_size": 0}, "must be -1 (a scale for each row) or at least 1"),
+        ({"quant_method": "awq", "bits": 4, "group_size": 10**9}, "must be a whole number from -1 to 65,536"),
+        ({**PACKED, **group(num_bits=8, type="float", strategy="nonsense")}, "'nonsense' is not understood"),
+        ({**PACKED, **group(num_bits=8, type="float", strategy="group")}, "is missing, but strategy group"),
+        ({**PACKED, **group(num_bits=8, type="float", strategy="block")}, "is missing, but strategy block"),
+        ({**PACKED, "format": "marlin-24", **group(num_bits=8, type="int")}, "'marlin-24' is not understood"),
+        ({"quant_method": "compressed-tensors", **group(num_bits=8, type="int"),
+          "sparsity_config": {"format": "sparse-24-bitmask"}}, "is not understood: what sparse weights take"),
+        ({"quant_method": "compressed-tensors", **group(num_bits=8, type="int"), "kv_cache_scheme": "static"},
+         "'static' is not understood"),
+    ],
+)  # fmt: skip
+def test_quantisation_that_is_not_understood_is_refused(scheme: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(CatalogError) as error:
+        stored(tmp_path, scheme)
+    assert said in error.value.problems[0].message
+    assert (error.value.problems[0].key or "").startswith("quantization_config.")
+
+
+def test_a_quantisation_that_names_nothing_is_said(tmp_path: Path) -> None:
+    scheme = {"quant_algo": "MIXED_PRECISION", "quantized_layers": {"nonsense": {"quant_algo": "FP8"}}}
+    entry = import_model(written(tmp_path, config_of("llama-3-8b", quantization_config=scheme))).entry
+    assert "names no weight of this model" in entry["notes"]
+
+
+def test_groups_of_8_bit_floats_have_scales(tmp_path: Path) -> None:
+    own = group(num_bits=8, type="float", strategy="group", group_size=32)
+    _, size = stored(tmp_path, {"quant_method": "compressed-tensors", "ignore": ["lm_head"], **own})
+    assert size == pytest.approx(LINEAR * 8.5 / 8 + 2 * (TABLES + NORMS), abs=1)
+
+
 KV8 = {"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": False}
 
 
@@ -208,7 +243,7 @@ def test_the_file_beside_speaks_of_the_cache_where_the_config_does_not(tmp_path:
     ("scheme", "key", "message"),
     [
         ({"kv_cache_quant_algo": "FP6"}, "kv_cache_quant_algo", "'FP6' is not understood"),
-        ({"kv_cache_scheme": "static"}, "kv_cache_scheme", "must be an object"),
+        ({"kv_cache_scheme": "static"}, "kv_cache_scheme", "'static' is not understood"),
         ({"kv_cache_scheme": {"num_bits": 2, "type": "int"}}, "kv_cache_scheme.num_bits", "is 2 (int)"),
         ({"kv_cache_quant_algo": "INT8", "kv_cache_scheme": KV8}, "kv_cache_scheme", "is fp8, and"),
     ],

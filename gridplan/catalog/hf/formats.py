@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from gridplan.catalog.hf.fields import Fields
 
-__all__ = ["Format", "block_fp8", "bnb4", "grouped_int", "mx", "nvfp4", "of_algorithm", "of_weights"]
+__all__ = ["Format", "block_fp8", "bnb4", "group_size", "grouped_int", "mx", "nvfp4", "of_algorithm", "of_weights"]
 
 SCALE_BITS_FP32, SCALE_BITS_16, SCALE_BITS_8 = 32, 16, 8
 ZERO_POINT_BITS = 4
 """A zero point of a group in AWQ and GPTQ files (fact; packed as the weights are)."""
+MOST_GROUP = 65536
+"""Published groups have 16 to 1024 elements (policy)."""
+STRATEGIES = ("tensor", "channel", "group", "block", "tensor_group", "token")
+"""What has a scale of its own in compressed-tensors."""
 BNB_BLOCK, BNB_BLOCKS = 64, 256
 """Elements a scale, and scales a second scale, of bitsandbytes' 4-bit formats (fact; QLoRA, section 3)."""
 
@@ -62,6 +66,14 @@ def bnb4(double: bool) -> Format:
     return Format("bnb4", 4 + (twice if double else SCALE_BITS_FP32 / BNB_BLOCK))
 
 
+def group_size(fields: Fields, name: str, default: int) -> int:
+    """Elements of a group with a scale of their own; -1 for a whole row."""
+    size = fields.count(name, default, least=-1, most=MOST_GROUP)
+    if size == 0 and fields.has(name):
+        fields.refuse(name, "must be -1 (a scale for each row) or at least 1; 0 is not")
+    return size
+
+
 def of_algorithm(fields: Fields, name: str = "quant_algo", group: int = 16) -> Format:
     """What modelopt's name of an algorithm means."""
     known = {
@@ -85,8 +97,13 @@ def of_weights(fields: Fields) -> Format:
     """What the `weights` of a group of compressed-tensors mean."""
     bits = fields.count("num_bits", most=16)
     kind = fields.choice("type", ("int", "float"), "int")
-    group = fields.count("group_size", 0, least=-1)
+    group = group_size(fields, "group_size", 0)
     symmetric = fields.flag("symmetric", True)
+    strategy = fields.choice("strategy", STRATEGIES, STRATEGIES[0]) if fields.has("strategy") else ""
+    if strategy in ("group", "tensor_group") and group < 1:
+        fields.clash("group_size", f"is missing, but strategy {strategy} has a scale for each group")
+    if strategy == "block" and not fields.has("block_structure"):
+        fields.clash("block_structure", "is missing, but strategy block has a scale for each block")
     if bits not in (4, 8):
         fields.clash("num_bits", f"is {bits}; 4 and 8 are understood")
         return Format("int8", 8.0)
@@ -94,7 +111,8 @@ def of_weights(fields: Fields) -> Format:
         return grouped_int(bits, group, not symmetric)
     if bits == 8:
         block = fields.counts("block_structure")
-        return block_fp8(block if len(block) == 2 and all(block) else [])
+        found = block_fp8(block if len(block) == 2 and all(block) else [])
+        return Format("fp8", 8 + SCALE_BITS_16 / group) if group > 0 else found
     if group not in (16, 32):
         fields.clash("group_size", "must be 16 (NVFP4) or 32 (MXFP4) for floats of 4 bits")
     return mx(4) if group == 32 else nvfp4()

@@ -13,13 +13,19 @@ _ALGORITHMS = {"FP8": "fp8", "NVFP4": "nvfp4", "INT8": "int8"}
 
 def read_kv(fields: Fields) -> str | None:
     """The format of the cache, or None where the checkpoint leaves it in 16 bits; what is not known is refused."""
-    algorithm = (
-        _ALGORITHMS[fields.choice("kv_cache_quant_algo", _ALGORITHMS, "FP8")] if fields.has(KV_FIELDS[0]) else ""
-    )
-    scheme = _of_scheme(fields.sub("kv_cache_scheme")) if fields.has(KV_FIELDS[1]) else ""
+    algorithm = _named(fields, "kv_cache_quant_algo") if fields.has(KV_FIELDS[0]) else ""
+    scheme = ""
+    if fields.has("kv_cache_scheme"):
+        # Modelopt writes the name of its algorithm here too.
+        by_name = isinstance(fields.data["kv_cache_scheme"], str)
+        scheme = _named(fields, "kv_cache_scheme") if by_name else _of_scheme(fields.sub("kv_cache_scheme"))
     if algorithm and scheme and algorithm != scheme:
         fields.clash("kv_cache_scheme", f"is {scheme}, and kv_cache_quant_algo is {algorithm}")
     return algorithm or scheme or None
+
+
+def _named(fields: Fields, name: str) -> str:
+    return _ALGORITHMS[fields.choice(name, _ALGORITHMS, "FP8")]
 
 
 def _of_scheme(fields: Fields) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gridplan.catalog.hf.fields import Fields
-from gridplan.catalog.hf.formats import Format, block_fp8, bnb4, grouped_int, mx, of_algorithm, of_weights
+from gridplan.catalog.hf.formats import Format, block_fp8, bnb4, group_size, grouped_int, mx, of_algorithm, of_weights
 from gridplan.catalog.hf.kv_cache import KV_FIELDS, read_kv
 from gridplan.catalog.hf.modules import Modules, bare
 from gridplan.catalog.hf.weights import Weight
@@ -34,6 +34,11 @@ class Scheme:
     named: Mapping[str, Format] = field(default_factory=dict)
     experts: Format | None = None
     kv: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no format is stated at all, as where the cache alone is quantised."""
+        return self.base is None and not self.groups and not self.named and self.experts is None
 
     def format_of(self, weight: Weight) -> Format | None:
         """The format of a tensor; None for 16 bits."""
@@ -131,10 +136,22 @@ def _modelopt(fields: Fields) -> Scheme:
     return Scheme(of_algorithm(fields, group=fields.count("group_size", 16)), left_out, lm_head=bool(left_out))
 
 
+_PACKED = (
+    *("pack-quantized", "int-quantized", "float-quantized", "naive-quantized", "nvfp4-pack-quantized"),
+    *("mxfp4-pack-quantized", "mixed-precision"),
+)
+"""Ways in which compressed-tensors writes quantised weights as small as they are."""
+
+
 def _compressed(fields: Fields) -> Scheme:
     groups = fields.sub("config_groups")
     if not groups.data and not fields.has("kv_cache_scheme"):
         fields.refuse("config_groups", "is missing; it says what is quantised, and how")
+    if fields.has("format"):
+        fields.choice("format", _PACKED, _PACKED[0])
+    sparsity = fields.sub("sparsity_config") if fields.has("sparsity_config") else None
+    if sparsity is not None and sparsity.data and sparsity.text("format", "dense") != "dense":
+        sparsity.refuse("format", "is not understood: what sparse weights take is not counted")
     left_out = Modules(fields.texts("ignore"), fields, "ignore")
     base: Format | None = None
     listed: list[tuple[Modules, Format]] = []
@@ -160,7 +177,7 @@ def _bits(fields: Fields, *names: str) -> int:
 
 
 def _awq(fields: Fields) -> Scheme:
-    group = fields.count(fields.first("group_size", "q_group_size"), 128, least=-1)
+    group = group_size(fields, fields.first("group_size", "q_group_size"), 128)
     found = grouped_int(_bits(fields, "bits", "w_bit"), group, fields.flag("zero_point", True))
     return Scheme(found, _skipped(fields))
 
@@ -169,7 +186,7 @@ def _gptq(fields: Fields) -> Scheme:
     if fields.has("dynamic") and fields.data["dynamic"]:
         fields.refuse("dynamic", "is not understood: formats that differ by module are not counted for GPTQ")
     # GPTQ files hold zero points also where they are symmetric.
-    found = grouped_int(_bits(fields, "bits"), fields.count("group_size", 128, least=-1), True)
+    found = grouped_int(_bits(fields, "bits"), group_size(fields, "group_size", 128), True)
     return Scheme(found, _skipped(fields), lm_head=fields.flag("lm_head", False))
 
 

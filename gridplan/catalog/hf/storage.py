@@ -11,6 +11,7 @@ from gridplan.catalog.hf.weights import Weight
 
 __all__ = ["Stored", "stored"]
 
+NOTHING = "the quantisation that is stated names no weight of this model: all of them are counted in 16 bits"
 EXPERTS_ALONE = {"int4": "int4_experts"}
 """Formats for which the catalog has a second name, where only routed experts are quantised."""
 
@@ -42,7 +43,7 @@ def stored(weights: Iterable[Weight], plain: str, scheme: Scheme | None) -> Stor
             parts.add(weight.part)
     size = -(-bits // 8)
     if not params:
-        return Stored(plain, int(size))
+        return Stored(plain, int(size), "" if scheme is None or scheme.is_empty else NOTHING)
     name = max(params, key=lambda key: params[key])
     dtype = EXPERTS_ALONE.get(name, name) if parts == {"experts"} else name
     if len(params) == 1:
