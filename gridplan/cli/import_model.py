@@ -51,6 +51,7 @@ def command(
     from gridplan.catalog import load_catalog
     from gridplan.catalog.hf import import_model
     from gridplan.catalog.hf.block import default_id, model_block, model_entry
+    from gridplan.contract.model_files import is_path
 
     if alone and as_json:
         raise click.UsageError("--entry and --json are two forms: give one")
@@ -59,9 +60,13 @@ def command(
     name = model_id if model_id is not None else default_id(path.resolve().parent.name, path.stem)
     if not name or len(name.split()) != 1 or name != name.strip() or not name.isprintable():
         raise click.BadParameter(f"{name!r}: an id is printable text without spaces", param_hint="--id")
+    if is_path(name):
+        raise click.BadParameter(f"{name!r} would be read as a path: leave out separators and .json", param_hint="--id")
     model = import_model(config, weights_index, quant_config, parts)
     model = replace(model, entry={**model.entry, "as_of": clock.today().isoformat()})
     load_catalog().with_entries({"models": {name: model.entry}})
+    if name in load_catalog().models:
+        click.echo(f"note: the shipped catalog has a model {name}: this entry is laid over it", err=True)
     if as_json:
         data = {"id": name, "entry": model.entry, "params_by_part": model.parts, "params_apart": model.apart}
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

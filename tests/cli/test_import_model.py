@@ -172,3 +172,23 @@ def test_help_of_both(cli: Any) -> None:
     assert cli("catalog", "models", "qwen3-8b").code == 0
     with pytest.raises(SystemExit):
         main(["catalog", "import-model"])
+
+
+def test_a_file_beside_that_cannot_be_read_is_no_absence(config: Path, cli: Any) -> None:
+    link = config.parent / "hf_quant_config.json"
+    link.symlink_to("nowhere")
+    result = cli("catalog", "import-model", config)
+    assert (result.code, result.out) == (2, "")
+    assert "hf_quant_config.json: no such file" in result.err
+    link.unlink()
+    (config.parent / "model.safetensors.index.json").mkdir()
+    assert "Is a directory" in cli("catalog", "import-model", config).err
+
+
+def test_ids_that_mean_something_else(config: Path, cli: Any) -> None:
+    refused = cli("catalog", "import-model", config, "--id", "ours/model")
+    assert refused.code == 2
+    assert "would be read as a path" in refused.err
+    over = cli("catalog", "import-model", config, "--id", "llama-3-8b")
+    assert over.code == 0
+    assert over.err == "note: the shipped catalog has a model llama-3-8b: this entry is laid over it\n"

@@ -25,11 +25,14 @@ _FORMATS = re.compile(
 
 
 def beside(path: Path, given: str | Path | None, name: str) -> Path | None:
-    """The file that was given, else the one of that name beside the config, if there is one."""
+    """The file that was given, else the one of that name beside the config, if there is one.
+
+    A link that leads nowhere, or a folder of that name, is there as well: reading it says what is wrong with it.
+    """
     if given is not None:
         return Path(given)
     found = path.parent / name
-    return found if found.is_file() and found != path else None
+    return found if (found.exists() or found.is_symlink()) and found != path else None
 
 
 def format_in_name(path: Path) -> str:
