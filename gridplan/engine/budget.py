@@ -13,35 +13,36 @@ import numpy as np
 from gridplan import formulas
 from gridplan.catalog import load_catalog
 from gridplan.catalog.versions import range_text
-from gridplan.engine.field import Field, combine, lookup, varying
+from gridplan.engine.field import Field, combine, varying
 from gridplan.engine.labels import Labels
 from gridplan.engine.resolve import Origin, OriginOf
-from gridplan.engine.workspace import activation_bytes, cuda_graphs_bytes, lora_bytes, non_torch_bytes
+from gridplan.engine.workspace import (
+    activation_bytes,
+    cuda_graphs_bytes,
+    draft_weights_bytes,
+    lora_bytes,
+    non_torch_bytes,
+    nothing,
+)
 
 __all__ = ["BUDGET_TERMS", "budget_values"]
 
-BUDGET_TERMS = (
-    "non_torch_bytes",
-    "activation_bytes",
-    "cuda_graphs_bytes",
-    "lora_bytes",
-    "draft_weights_bytes",
-    "multimodal_bytes",
-    "reserve_bytes",
-)
-"""Inputs whose sum is `workspace_bytes`, in the order of the sum."""
-
-_NOT_ENGINES = ("multimodal_bytes", "reserve_bytes")
-"""Terms that no rule gives: 0 unless the contract states them."""
+Rule = Callable[[Labels, Mapping[str, Field]], Field]
 
 DRAFT = "draft_weights_bytes"
 
-_RULES: Mapping[str, Callable[[Labels, Mapping[str, Field]], Field]] = {
+_RULES: Mapping[str, Rule] = {
     "non_torch_bytes": non_torch_bytes,
     "activation_bytes": activation_bytes,
     "cuda_graphs_bytes": cuda_graphs_bytes,
     "lora_bytes": lora_bytes,
+    DRAFT: draft_weights_bytes,
+    "multimodal_bytes": nothing,
+    "reserve_bytes": nothing,
 }
+
+BUDGET_TERMS = tuple(_RULES)
+"""Inputs whose sum is `workspace_bytes`, in the order of the sum."""
 
 
 def budget_values(labels: Labels, known: Mapping[str, Field], own: Mapping[str, Field]) -> dict[str, Field]:
@@ -53,45 +54,23 @@ def budget_values(labels: Labels, known: Mapping[str, Field], own: Mapping[str, 
     }
     stated = resolver.peek("workspace_bytes")
     read = {**known, **own, **values}
-    for name in BUDGET_TERMS:
-        if name == DRAFT:
-            default = lookup(_draft(labels), labels.draft_model, known["tensor_parallel"])
-        elif name in _NOT_ENGINES:
-            default = space.constant(0.0, np.float64)
-        else:
-            default = _RULES[name](labels, read)
+    for name, rule in _RULES.items():
+        default = rule(labels, read)
         if not np.isnan(stated.data).all():
             default = combine(lambda term, total: np.where(np.isnan(total), term, np.nan), default, stated)
         # A rule reads what it might need; a term depends on what makes a difference to it.
         default = varying(space, default)
-        values[name] = resolver.resolve(name, default, _origin_of(labels, name, known))
+        values[name] = resolver.resolve(name, default, _origin_of(labels, name, rule, known))
     total = combine(formulas.budget_sum_bytes, *(values[name] for name in BUDGET_TERMS))
     derived = Origin("assumption", " + ".join(BUDGET_TERMS), provider="derived")
     values["workspace_bytes"] = resolver.resolve("workspace_bytes", total, lambda _: derived)
     return values
 
 
-def _origin_of(labels: Labels, name: str, known: Mapping[str, Field]) -> OriginOf | None:
+def _origin_of(labels: Labels, name: str, rule: Rule, known: Mapping[str, Field]) -> OriginOf | None:
     if name == DRAFT:
         return labels.of("draft_model", labels.draft_model, labels.catalog.model)
-    return None if name in _NOT_ENGINES else _origin(labels, name.removesuffix("_bytes"), known)
-
-
-def _draft(labels: Labels) -> Callable[[str | None, float], float | None]:
-    """Weights of a draft model on one GPU, in its own format and split as the target is [bytes]; 0 without one."""
-    catalog = labels.catalog
-
-    def weights(name: str | None, tensor_parallel: float) -> float | None:
-        if name is None:
-            return 0.0
-        model = catalog.model(name)
-        if model.params_total is None:
-            return None
-        bits = catalog.dtype("weight", model.native_weight_dtype).bits_per_element
-        stored = formulas.weights_bytes(model.params_total, bits)
-        return float(formulas.draft_weights_bytes_per_gpu(stored, tensor_parallel))
-
-    return weights
+    return None if rule is nothing else _origin(labels, name.removesuffix("_bytes"), known)
 
 
 def _origin(labels: Labels, term: str, known: Mapping[str, Field]) -> OriginOf:

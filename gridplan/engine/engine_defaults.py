@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def engine_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
     blocks = labels.attribute("engine", labels.engine, engine, "kv_block_tokens", "block_tokens")
     values["kv_block_tokens"] = combine(lambda tokens: np.asarray(np.where(np.isnan(tokens), 1.0, tokens)), blocks)
     for name in ("mbu", "mfu"):
-        share = lookup(lambda e, name=name: None if e is None else getattr(engine(e), name), labels.engine)
+        share = labels.by_engine(attrgetter(name))
         values[name] = labels.resolver.resolve(name, share, _step_origin(labels))
     values["fraction_of_free"] = lookup(
         lambda e: float(e is not None and engine(e).fraction_meaning == "of_free"), labels.engine
@@ -91,7 +92,7 @@ def _scheduler(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
         labels.gpu,
         known["gpu_memory_bytes"],
     )
-    seqs = lookup(lambda e, big: None if e is None else engine(e).max_num_seqs(bool(big)), labels.engine, large)
+    seqs = labels.by_engine(lambda entry, big: entry.max_num_seqs(bool(big)), large)
 
     def budget(name: str | None, big: float, largest: float, most: float) -> int | None:
         if name is None or (np.isnan(most) and engine(name).batched_tokens_rule != "fixed"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def model_values(labels: Labels, degrees: Mapping[str, Field]) -> dict[str, Fiel
     values: dict[str, Field] = {}
     for name in _GEOMETRY:
         resolver.origins[name] = of_model
-        values[name] = lookup(lambda m, name=name: None if m is None else getattr(model(m), name), labels.model)
+        values[name] = labels.by_model(attrgetter(name))
     values["kv_is_mla"] = lookup(lambda m: float(m is not None and model(m).attention == "mla"), labels.model)
     total = labels.attribute("model", labels.model, model, "params_total", "params_total")
     # A dense model multiplies all its parameters, also where the contract overrides their number.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gridplan.catalog import Catalog
+from gridplan.catalog import Catalog, Model
 from gridplan.dictionary import dictionary
 from gridplan.engine.field import Field, lookup
 from gridplan.engine.resolve import Origin, OriginOf, Resolver
@@ -73,6 +73,16 @@ class Labels:
         """Input `name`: what the contract says, else `attribute` of the entry that the label names."""
         default = lookup(lambda label: None if label is None else getattr(entry(label), attribute), labels)
         return self.resolver.resolve(name, default, self.of(kind, labels, entry))
+
+    def by_model(self, get: Callable[[Model], float | None]) -> Field:
+        """A number of the model in each cell; NaN where none is named, or the number is not known."""
+        model = self.catalog.model
+        return lookup(lambda name: None if name is None else get(model(name)), self.model)
+
+    def by_engine(self, get: Callable[..., float | None], *more: Field) -> Field:
+        """A number of the engine in each cell, `more` beside it as arguments; NaN as for a model."""
+        engine = self.catalog.engine
+        return lookup(lambda name, *rest: None if name is None else get(engine(name), *rest), self.engine, *more)
 
     def memory_source(self) -> Field:
         """Where the memory figure of each cell comes from."""

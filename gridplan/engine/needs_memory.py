@@ -42,10 +42,9 @@ def check_windows(resolver: Resolver, values: Mapping[str, Field], labels: Mappi
         values["kv_rows_rank"].data[..., 0]
     ).any(axis=-1)
     if unknown.any():
-        engines = ", ".join(str(label) for label in labels["engine"].unique if label)
         resolver.problem(
             f"max_num_batched_tokens is needed: sliding_policy engine_admission admits a window by it, and engine "
-            f"{engines or '(none)'} has no default",
+            f"{_engines(labels)} has no default",
             "sliding_policy",
         )
 
@@ -74,5 +73,9 @@ def check_budget(resolver: Resolver, values: Mapping[str, Field], labels: Mappin
     budget = budget & ~slots
     for name in ("gpu_memory_utilization", "workspace_bytes"):
         if (budget & ~has_values(values, name)).any():
-            engines = ", ".join(str(label) for label in labels["engine"].unique if label)
-            resolver.problem(f"{name} is needed: engine {engines or '(none)'} has no default for it", name)
+            resolver.problem(f"{name} is needed: engine {_engines(labels)} has no default for it", name)
+
+
+def _engines(labels: Mapping[str, Field]) -> str:
+    """The engines of a grid, for a message."""
+    return ", ".join(str(label) for label in labels["engine"].unique if label) or "(none)"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridplan.catalog import Model, kv_projection_params, router_params
+from gridplan.catalog import kv_projection_params, router_params
 from gridplan.chain.memory import first_given
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
@@ -33,12 +33,12 @@ def weight_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
     """
     total, bits = known["params_total"], known["weight_bits"]
     counts = {
-        "experts": _of_model(labels, lambda m: m.params_routed_experts),
+        "experts": labels.by_model(lambda m: m.params_routed_experts),
         "embedding": known["params_embedding"],
         "lm_head": known["params_lm_head"],
-        "router": _of_model(labels, router_params),
-        "replicated": _of_model(labels, lambda m: m.params_replicated),
-        "kv_projection": _of_model(labels, kv_projection_params),
+        "router": labels.by_model(router_params),
+        "replicated": labels.by_model(lambda m: m.params_replicated),
+        "kv_projection": labels.by_model(kv_projection_params),
     }
     tables = lookup(lambda d: _keeps(labels, d, "embeddings", "all_but_experts"), labels.weight_dtype)
     # A dense model has no experts to quantise alone: its linear layers are.
@@ -66,7 +66,7 @@ def weight_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
         "weights_read_bytes": resolver.resolve("weights_read_bytes", read, origin),
         "expert_padding": _padding(labels),
         **_expert_ranks(labels, known),
-        **{name: _of_model(labels, attrgetter(name)) for name in ("num_layers", "num_moe_layers", "num_experts")},
+        **{name: labels.by_model(attrgetter(name)) for name in ("num_layers", "num_moe_layers", "num_experts")},
         **{f"weights_share_{name}": field for name, field in share.items()},
     }
 
@@ -83,10 +83,6 @@ def _of_checkpoint(labels: Labels, published: Field) -> OriginOf:
 
 def _derived(formula: str) -> OriginOf:
     return lambda _: Origin("fact", formula, provider="derived")
-
-
-def _of_model(labels: Labels, get: Callable[[Model], float | None]) -> Field:
-    return lookup(lambda m: None if m is None else get(labels.catalog.model(m)), labels.model)
 
 
 def _keeps(labels: Labels, dtype: str | None, *kinds: str) -> float:

@@ -7,6 +7,7 @@ where a rule or one of its numbers is not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
 from gridplan.formulas.activation import SAMPLER_BYTES_PER_LOGIT
 
-__all__ = ["activation_bytes", "cuda_graphs_bytes", "lora_bytes", "non_torch_bytes"]
+__all__ = ["activation_bytes", "cuda_graphs_bytes", "draft_weights_bytes", "lora_bytes", "non_torch_bytes", "nothing"]
 
 GIB = 2**30
 
@@ -28,8 +29,7 @@ llm-d-incubation/llm-d-planner@2d557dc, class measurement)."""
 
 _FREED, _KEPT = "sampler_forward", "sampler_forward_kept"
 _RULES = ("none", "by_family", _FREED, _KEPT)
-_NO_MODEL = ("none",)
-"""Rules of the activation peak, and those that need no model."""
+"""Rules of the activation peak."""
 
 
 def non_torch_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
@@ -38,8 +38,8 @@ def non_torch_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
     def gib(engine: Engine, tensor_parallel: float) -> float | None:
         return engine.non_torch_gib_tp1 if tensor_parallel == 1 else engine.non_torch_gib_tp2plus
 
-    held = _of_engine(labels, gib, known["tensor_parallel"])
-    measures_free = _of_engine(labels, lambda engine: float(engine.fraction_meaning == "of_free_static"))
+    held = labels.by_engine(gib, known["tensor_parallel"])
+    measures_free = labels.by_engine(lambda engine: float(engine.fraction_meaning == "of_free_static"))
 
     def term(gib: NDArray[Any], free: NDArray[Any], fraction: NDArray[Any]) -> NDArray[Any]:
         return np.where(free == 1, formulas.context_share_bytes(gib * GIB, fraction), gib * GIB)
@@ -57,7 +57,29 @@ def cuda_graphs_bytes(labels: Labels, _: Mapping[str, Field]) -> Field:
             return 0.0
         return None if engine.cuda_graphs_gib is None else engine.cuda_graphs_gib * GIB
 
-    return _of_engine(labels, counted)
+    return labels.by_engine(counted)
+
+
+def draft_weights_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
+    """Weights of a draft model on one GPU, in its own format and split as the target is [bytes]; 0 without one."""
+    catalog = labels.catalog
+
+    def weights(name: str | None, tensor_parallel: float) -> float | None:
+        if name is None:
+            return 0.0
+        model = catalog.model(name)
+        if model.params_total is None:
+            return None
+        bits = catalog.dtype("weight", model.native_weight_dtype).bits_per_element
+        stored = formulas.weights_bytes(model.params_total, bits)
+        return float(formulas.draft_weights_bytes_per_gpu(stored, tensor_parallel))
+
+    return lookup(weights, labels.draft_model, known["tensor_parallel"])
+
+
+def nothing(labels: Labels, _: Mapping[str, Field]) -> Field:
+    """A term that no rule gives: 0 unless the contract states it [bytes]."""
+    return labels.space.constant(0.0, np.float64)
 
 
 def lora_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
@@ -71,10 +93,10 @@ def lora_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
     )
 
     def width(get: Callable[[Model], float]) -> Field:
-        return _of_model(labels, lambda m: get(m) if _takes_adapters(m) else None)
+        return labels.by_model(lambda m: get(m) if _takes_adapters(m) else None)
 
     widths = [width(get) for get in shapes]
-    kv_heads = _of_model(labels, lambda m: m.kv_heads if _takes_adapters(m) else None)
+    kv_heads = labels.by_model(lambda m: m.kv_heads if _takes_adapters(m) else None)
     shards = combine(np.minimum, known["tensor_parallel"], kv_heads)
     slots = known["max_loras"]
     held = combine(formulas.lora_bytes, slots, known["max_lora_rank"], *widths, known["tensor_parallel"], shards)
@@ -87,17 +109,15 @@ def _takes_adapters(model: Model) -> bool:
 
 def activation_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
     """Peak of the profiling run [bytes] by the engine's rule; 0 where the static fraction leaves room for it."""
-    rule = _of_engine(labels, lambda e: _RULES.index(e.activation_rule) if e.activation_rule in _RULES else None)
-    if set(rule.unique) <= {float(_RULES.index(name)) for name in _NO_MODEL}:
-        return combine(np.zeros_like, rule)
-    by_family = _of_model(labels, lambda m: labels.catalog.activation_family(m).activation_gib * GIB)
+    rule = labels.by_engine(lambda e: _RULES.index(e.activation_rule) if e.activation_rule in _RULES else None)
+    by_family = labels.by_model(lambda m: labels.catalog.activation_family(m).activation_gib * GIB)
     tokens, tensor_parallel = known["max_num_batched_tokens"], known["tensor_parallel"]
-    hidden = _of_model(labels, lambda m: m.hidden_size)
+    hidden, vocabulary = (labels.by_model(attrgetter(name)) for name in ("hidden_size", "vocab_size"))
     # An engine of a contract that gives no bytes per logit samples as the first ones did: by a sort.
-    rate = _of_engine(labels, lambda e: e.sampler_bytes_per_logit or SAMPLER_BYTES_PER_LOGIT)
+    rate = labels.by_engine(lambda e: e.sampler_bytes_per_logit or SAMPLER_BYTES_PER_LOGIT)
     peaks = (
-        combine(formulas.activation_sampler_bytes, known["max_num_seqs"], _of_model(labels, _vocabulary), rate),
-        combine(formulas.activation_forward_bytes, hidden, _of_model(labels, _dense_width), tensor_parallel, tokens),
+        combine(formulas.activation_sampler_bytes, known["max_num_seqs"], vocabulary, rate),
+        combine(formulas.activation_forward_bytes, hidden, labels.by_model(_dense_width), tensor_parallel, tokens),
         combine(formulas.hidden_states_bytes, hidden, tokens),
         _expert_buffers(labels, hidden, tensor_parallel, tokens),
     )
@@ -110,10 +130,6 @@ def activation_bytes(labels: Labels, known: Mapping[str, Field]) -> Field:
         return np.select([code == place for place in range(len(_RULES))], terms, np.nan)
 
     return combine(chosen, rule, *(choices[name] for name in _RULES))
-
-
-def _vocabulary(model: Model) -> float | None:
-    return model.vocab_size
 
 
 def _dense_width(model: Model) -> float:
@@ -134,14 +150,5 @@ def _expert_buffers(labels: Labels, hidden: Field, tensor_parallel: Field, token
         return entry.experts_per_token
 
     experts = lookup(of_token, labels.model, labels.weight_dtype)
-    width = _of_model(labels, lambda m: m.moe_intermediate_size or m.intermediate_size or 0)
+    width = labels.by_model(lambda m: m.moe_intermediate_size or m.intermediate_size or 0)
     return combine(formulas.expert_workspace_bytes, hidden, width, experts, tensor_parallel, tokens)
-
-
-def _of_engine(labels: Labels, get: Callable[..., float | None], *more: Field) -> Field:
-    engine = labels.catalog.engine
-    return lookup(lambda name, *rest: None if name is None else get(engine(name), *rest), labels.engine, *more)
-
-
-def _of_model(labels: Labels, get: Callable[[Model], float | None]) -> Field:
-    return lookup(lambda name: None if name is None else get(labels.catalog.model(name)), labels.model)
