@@ -9,13 +9,30 @@ from gridplan.chain.graph import Array
 from gridplan.rounding import floor_exact
 
 __all__ = [
+    "CANNOT_BE_BUILT",
+    "cannot_be_built",
     "infeasible_reason_code",
     "where_feasible",
     "where_reachable",
 ]
 
+CANNOT_BE_BUILT = (
+    "dtype_unsupported_by_gpu",
+    "tensor_parallel_illegal",
+    "pipeline_parallel_illegal",
+    "data_parallel_illegal",
+    "expert_parallel_illegal",
+    "context_parallel_illegal",
+)
+"""Reasons that no amount of memory helps against."""
+
 _MODELS = choices("capacity_model")
 _LITTLE, _MEASURED = _MODELS.index("littles_law"), _MODELS.index("measured")
+
+
+def cannot_be_built(*supported: Array) -> dict[str, Array]:
+    """Conditions of the reasons of `CANNOT_BE_BUILT`, from flags in their order: 1 where a format or split is legal."""
+    return {name: flag == 0 for name, flag in zip(CANNOT_BE_BUILT, supported, strict=True)}
 
 
 def infeasible_reason_code(
@@ -64,12 +81,14 @@ def infeasible_reason_code(
     no_scale = np.isnan(lambda_anchor) | np.isnan(lambda_analytical) | np.isnan(lambda_instance_given)
     unscaled = (fallback_analytical == 1) & ~np.isnan(lambda_analytical)
     reasons = {
-        "dtype_unsupported_by_gpu": dtype_supported == 0,
-        "tensor_parallel_illegal": tensor_parallel_legal == 0,
-        "pipeline_parallel_illegal": pipeline_parallel_legal == 0,
-        "data_parallel_illegal": data_parallel_legal == 0,
-        "expert_parallel_illegal": expert_parallel_legal == 0,
-        "context_parallel_illegal": context_parallel_legal == 0,
+        **cannot_be_built(
+            dtype_supported,
+            tensor_parallel_legal,
+            pipeline_parallel_legal,
+            data_parallel_legal,
+            expert_parallel_legal,
+            context_parallel_legal,
+        ),
         "context_exceeds_model": (context_tokens_max > max_position_embeddings)
         | (context_tokens_max > max_model_len)
         | (max_model_len > max_position_embeddings),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridplan.chain.codes import NULL, choices, code
+from gridplan.chain.feasibility import cannot_be_built
 from gridplan.chain.graph import Array
 
 __all__ = ["fails_reason_code"]
@@ -34,12 +35,14 @@ def fails_reason_code(
     `concurrency_planned` is what a plan counts of the sequence asked for, with its `kv_efficiency`: none, no plan.
     """
     reasons = {
-        "dtype_unsupported_by_gpu": dtype_supported == 0,
-        "tensor_parallel_illegal": tensor_parallel_legal == 0,
-        "pipeline_parallel_illegal": pipeline_parallel_legal == 0,
-        "data_parallel_illegal": data_parallel_legal == 0,
-        "expert_parallel_illegal": expert_parallel_legal == 0,
-        "context_parallel_illegal": context_parallel_legal == 0,
+        **cannot_be_built(
+            dtype_supported,
+            tensor_parallel_legal,
+            pipeline_parallel_legal,
+            data_parallel_legal,
+            expert_parallel_legal,
+            context_parallel_legal,
+        ),
         "catalog_value_missing": np.isnan(kv_pool_bytes_raw) | np.isnan(concurrency_counted),
         "context_exceeds_model": (request_tokens > max_position_embeddings) | (max_model_len > max_position_embeddings),
         "context_exceeds_max_model_len": request_tokens > max_model_len,

@@ -7,17 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from gridplan.chain.codes import NULL, choices
+from gridplan.chain.feasibility import CANNOT_BE_BUILT
 from gridplan.chain.graph import Array
 from gridplan.engine.inverse.forward import Forward
 from gridplan.engine.inverse.question import DEGREES
 
 __all__ = ["degree_axes", "fewest", "max_concurrency"]
 
-_ILLEGAL = tuple(
-    place
-    for place, name in enumerate(choices("fails_reason"))
-    if name.endswith("_illegal") or name == "dtype_unsupported_by_gpu"
-)
+_ILLEGAL = tuple(map(choices("fails_reason").index, CANNOT_BE_BUILT))
 
 
 def degree_axes(forward: Forward) -> tuple[str, ...]:

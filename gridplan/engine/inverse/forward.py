@@ -12,6 +12,7 @@ import numpy as np
 from gridplan import chain
 from gridplan.chain import Step, kv
 from gridplan.chain.codes import choices
+from gridplan.chain.feasibility import CANNOT_BE_BUILT
 from gridplan.chain.fits import fails_reason_code
 from gridplan.chain.graph import Array, step
 from gridplan.engine.bundle import Inputs
@@ -35,10 +36,7 @@ _ASKED: tuple[Step, ...] = (
 
 
 _HOLDS_NOTHING = tuple(
-    place
-    for place, name in enumerate(choices("fails_reason"))
-    if name.endswith("_illegal")
-    or name in ("dtype_unsupported_by_gpu", "weights_exceed_memory", "sequence_exceeds_pool")
+    map(choices("fails_reason").index, (*CANNOT_BE_BUILT, "weights_exceed_memory", "sequence_exceeds_pool"))
 )
 """Reasons of a replica that cannot be built or does not start, whatever its pool could hold."""
 
