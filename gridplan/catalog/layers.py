@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
-__all__ = ["KINDS", "OPTIONAL", "REQUIRED", "LayerGroup", "group_as_dict", "groups_text", "layers_of"]
+__all__ = [
+    "KINDS",
+    "OPTIONAL",
+    "REQUIRED",
+    "WHOLE_CONTEXT",
+    "WINDOWED",
+    "LayerGroup",
+    "group_as_dict",
+    "groups_text",
+    "layers_of",
+    "with_cache",
+]
 
 _HEADS = ("kv_heads", "k_head_dim", "v_head_dim")
 _LATENT = ("kv_lora_rank", "qk_rope_head_dim")
@@ -39,6 +50,8 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 KINDS = tuple(REQUIRED)
 WHOLE_CONTEXT = ("full", "mla", "sparse_mla")
 """Kinds that keep something of every token of the context."""
+WINDOWED = ("sliding", "chunked")
+"""Kinds that keep the last tokens, or those of the current chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +132,11 @@ def _words(group: LayerGroup) -> Iterator[str]:
         yield f"{group.fp8_entry_bytes} B in FP8"
     if group.beside:
         yield "beside"
+
+
+def with_cache(groups: Iterable[LayerGroup]) -> tuple[LayerGroup, ...]:
+    """Groups that keep a cache of their own: all but shared ones."""
+    return tuple(group for group in groups if group.kind != "shared")
 
 
 def group_as_dict(group: LayerGroup) -> dict[str, object]:

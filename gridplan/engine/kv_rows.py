@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 from gridplan import formulas
 from gridplan.catalog import LayerGroup
+from gridplan.catalog.layers import WHOLE_CONTEXT, with_cache
 from gridplan.formulas.kv_pages import attention_block_tokens, block_tokens_in_page, bundle_size
 
 __all__ = ["UNKNOWN", "Charge", "Row", "Setting", "charge_of", "read_of"]
 
 BITS_FP8 = 8.0
-GROWING = ("full", "mla", "sparse_mla")
-WINDOWED = ("sliding", "chunked")
 
 
 class Row(NamedTuple):
@@ -79,7 +78,7 @@ def charge_of(groups: Iterable[LayerGroup], setting: Setting, drafts: Iterable[L
     """What an engine charges a sequence of a model whose layers are `groups`, and of a draft model's `drafts`."""
     # The last pipeline stage holds all of a draft model, as it holds all of its weights.
     kinds = _kinds(groups, setting) + _kinds(drafts, replace(setting, pipeline_parallel=1.0, draft_layers=0.0))
-    growing = all(item.kind in GROWING for item in kinds)
+    growing = all(item.kind in WHOLE_CONTEXT for item in kinds)
     if growing or (setting.sliding_policy == "full" and all(item.kind != "state" for item in kinds)):
         return _uniform(kinds, setting)
     if setting.sliding_policy == "engine_admission" and setting.sliding_pool_ratio is None:
@@ -99,15 +98,13 @@ def read_of(groups: Iterable[LayerGroup], setting: Setting, drafts: Iterable[Lay
     )
     # The stages' reads add up to the step, so an even share of the draft on each is its whole.
     kinds = _kinds((*groups, *drafts), plain)
-    return _uniform(kinds, plain) if all(item.kind in GROWING for item in kinds) else _ideal(kinds, plain)
+    return _uniform(kinds, plain) if all(item.kind in WHOLE_CONTEXT for item in kinds) else _ideal(kinds, plain)
 
 
 def _kinds(groups: Iterable[LayerGroup], setting: Setting) -> list[_Kind]:
     """Groups with a cache of their own, as one rank of the fullest pipeline stage holds them."""
     found = []
-    for group in groups:
-        if group.kind == "shared":
-            continue
+    for group in with_cache(groups):
         layers = math.ceil(group.layers / setting.pipeline_parallel)
         kind = group.kind
         if kind == "chunked" and setting.chunks_in_full and setting.sliding_policy == "engine_admission":
@@ -121,7 +118,7 @@ def _kinds(groups: Iterable[LayerGroup], setting: Setting) -> list[_Kind]:
 
 def _with_draft(kinds: list[_Kind], layers: float) -> list[_Kind]:
     """A draft head's layers keep what the model's own full layers keep; the last pipeline stage holds them."""
-    at = next((place for place, item in enumerate(kinds) if item.kind in GROWING), None)
+    at = next((place for place, item in enumerate(kinds) if item.kind in WHOLE_CONTEXT), None)
     if layers and at is not None:
         kinds[at] = kinds[at]._replace(layers=kinds[at].layers + layers)
     return kinds
@@ -177,7 +174,7 @@ def _ideal(kinds: Sequence[_Kind], setting: Setting) -> Charge:
         size = block * item.layers * item.token_bytes
         if item.kind == "state":
             rows.append(Row(item.layers * item.state_bytes, 1.0, 0.0, _states(setting)))
-        elif item.kind in GROWING or setting.sliding_policy == "full":
+        elif item.kind in WHOLE_CONTEXT or setting.sliding_policy == "full":
             rows.append(Row(size, block * setting.decode_context_parallel, math.inf, 0.0))
         elif ratio is not None:
             rows.append(Row(size * ratio, block, math.inf, 0.0))
@@ -202,7 +199,7 @@ def _paged(kinds: Sequence[_Kind], setting: Setting) -> Charge:
             rows.append(Row(size, 1.0, 0.0, _states(setting)))
             continue
         held = float(block_tokens_in_page(page, item.token_bytes))
-        if item.kind in GROWING or setting.sliding_policy == "full":
+        if item.kind in WHOLE_CONTEXT or setting.sliding_policy == "full":
             rows.append(Row(size, held * setting.decode_context_parallel, math.inf, 0.0))
         elif item.kind == "chunked":
             rows.append(Row(size, held, item.window, 0.0, 1.0))

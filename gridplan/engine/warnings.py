@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from gridplan.catalog import Catalog
+from gridplan.catalog.layers import WHOLE_CONTEXT, WINDOWED
 from gridplan.engine.catalog_warnings import lacking_entries, old_prices
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
@@ -19,13 +20,13 @@ SMALLEST_BYTES = 2.0**20
 _POOL_SETTINGS = ("gpu", "model", "kv_dtype", "weight_dtype", "engine", "tensor_parallel", "pipeline_parallel")
 """What a measured pool depends on."""
 
-_WINDOWS, _STATES = ("a window", ("sliding", "chunked")), ("a recurrent state", ("state",))
+_WINDOWS, _STATES = ("a window", WINDOWED), ("a recurrent state", ("state",))
 _KINDS_OF: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sliding_policy": _WINDOWS,
     "in_flight_steps": _WINDOWS,
     "state_blocks": _STATES,
     "num_speculative_tokens": _STATES,
-    "draft_layers": ("a layer that keeps the whole context", ("full", "mla", "sparse_mla")),
+    "draft_layers": ("a layer that keeps the whole context", WHOLE_CONTEXT),
 }
 """Inputs that only some kinds of layer read."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gridplan import formulas
 from gridplan.catalog import LayerGroup, Model, groups_text
-from gridplan.catalog.layers import WHOLE_CONTEXT
+from gridplan.catalog.layers import WHOLE_CONTEXT, with_cache
 from gridplan.quantities import format_quantity
 
 __all__ = ["LayerLine", "groups_on_rank", "layer_lines", "layer_text"]
@@ -45,7 +45,7 @@ def layer_lines(groups: Sequence[LayerGroup], rows: NDArray[np.float64], tokens:
 
     One row for a model whose tokens all cost the same; nothing where the model or the length is not known.
     """
-    own = [group for group in groups if group.kind != "shared"]
+    own = with_cache(groups)
     rows = rows[rows[:, 0] > 0]
     if not own or math.isnan(tokens) or np.isnan(rows[:, 0]).any():
         return ()

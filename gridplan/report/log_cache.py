@@ -6,7 +6,8 @@ A checkpoint may bring an 8-bit cache, which `auto` takes; an engine may keep ev
 from __future__ import annotations
 
 from gridplan.catalog import Model
-from gridplan.engine.kv_rows import GROWING, WINDOWED, Setting, charge_of
+from gridplan.catalog.layers import WHOLE_CONTEXT, WINDOWED, with_cache
+from gridplan.engine.kv_rows import Setting, charge_of
 from gridplan.measured.check_log import pool_tokens
 from gridplan.measured.engine_log import EngineLog
 
@@ -26,7 +27,7 @@ def least_16bit_bytes(model: Model, tensor_parallel: float, pipeline_parallel: f
     >>> least_16bit_bytes(load_catalog().model("llama-3.1-8b"), 2, 1, 1)
     65536.0
     """
-    growing = [group for group in model.layer_groups if group.kind in GROWING]
+    growing = [group for group in model.layer_groups if group.kind in WHOLE_CONTEXT]
     if not growing:
         return 0.0
     setting = Setting(16.0, tensor_parallel, pipeline_parallel, context_parallel)
@@ -53,7 +54,7 @@ def charges_windows_whole(log: EngineLog, model: Model | None, kv_bits: float = 
     Known where the sequence is longer than windows and batches together, so that it makes a difference.
     """
     pool, tokens, length = log.kv_pool_bytes, pool_tokens(log), log.max_model_len
-    groups = () if model is None else tuple(group for group in model.layer_groups if group.kind != "shared")
+    groups = () if model is None else with_cache(model.layer_groups)
     windows = [group.window_tokens or 0 for group in groups if group.kind in WINDOWED]
     if (
         not windows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gridplan.catalog import LayerGroup, Model
+from gridplan.catalog.layers import with_cache
 from gridplan.measured.engine_log import EngineLog, Reading
 
 __all__ = ["caches_of", "plain", "settings_of", "stated_fraction", "whole"]
@@ -53,7 +54,7 @@ def stated_fraction(log: EngineLog) -> Reading[float] | None:
 
 def caches_of(model: Model | None) -> tuple[LayerGroup, ...]:
     """Layer groups that keep a cache of their own."""
-    return () if model is None else tuple(group for group in model.layer_groups if group.kind != "shared")
+    return () if model is None else with_cache(model.layer_groups)
 
 
 def _expert_parallel(log: EngineLog) -> Reading[float] | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from gridplan.catalog import Model
+from gridplan.catalog.layers import WHOLE_CONTEXT
 from gridplan.engine.agreement import SUM_SLACK_BYTES
-from gridplan.engine.kv_rows import GROWING
 from gridplan.errors import LogError, Problem
 from gridplan.measured.budget_check import graphs_in_pool
 from gridplan.measured.check_log import check_log, pool_tokens
@@ -62,7 +62,7 @@ def _is_mixed(log: EngineLog, model: Model | None) -> bool:
     """Whether tokens cost different amounts: by the model's layers, else where the log gives two numbers of tokens."""
     groups = caches_of(model)
     if groups:
-        return len(groups) > 1 or groups[0].kind not in GROWING
+        return len(groups) > 1 or groups[0].kind not in WHOLE_CONTEXT
     printed, effective = log.kv_tokens, pool_tokens(log)
     differs = printed is not None and effective is not None and printed.value != effective.value
     return differs or log.sliding_tokens is not None
