@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from gridplan.cli import clock
+from gridplan.cli.output import refuse_existing, write_block
 
 __all__ = ["command"]
 
@@ -75,7 +76,8 @@ def command(
     if output is None:
         click.echo(text, nl=False)
     else:
-        _write(Path(output), text, force)
+        refuse_existing(Path(output), force)
+        write_block(Path(output), text)
 
 
 def _parts(extras: str) -> tuple[str, ...]:
@@ -88,14 +90,3 @@ def _parts(extras: str) -> tuple[str, ...]:
             known = f"{suggestion(part, EXTRAS)}; known: {', '.join(EXTRAS)}"
             raise click.BadParameter(f"unknown part {part!r}{known}", param_hint="--with")
     return parts
-
-
-def _write(path: Path, text: str, force: bool) -> None:
-    """Write the block, whole or not at all."""
-    from gridplan.errors import StoreError
-    from gridplan.store.files import write_text
-
-    if path.exists() and not force:
-        raise StoreError(f"{path} is already there; replace it with --force or give another file")
-    write_text(path, text)
-    click.echo(f"{path}: written", err=True)

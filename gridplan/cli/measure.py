@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gridplan.cli.catalog_option import catalog_option, folder_in_use
+from gridplan.cli.output import refuse_existing, write_block
 
 if TYPE_CHECKING:
     from gridplan.contract.catalog_folder import CatalogFolder
@@ -125,12 +126,8 @@ def _write(log: EngineLog, options: Options, path: Path, force: bool, folder: Ca
     """Write the block, whole or not at all."""
     from datetime import UTC, datetime
 
-    from gridplan.errors import StoreError
     from gridplan.report.log_override import override_text
-    from gridplan.store.files import write_text
 
-    if path.exists() and not force:
-        raise StoreError(f"{path} is already there; replace it with --force or give another file")
+    refuse_existing(path, force)
     changed = datetime.fromtimestamp(Path(log.file).stat().st_mtime, UTC).date().isoformat()
-    write_text(path, override_text(log, changed, options, None if folder is None else folder.catalog))
-    click.echo(f"{path}: written", err=True)
+    write_block(path, override_text(log, changed, options, None if folder is None else folder.catalog))

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
+from gridplan.cli.output import refuse_existing
 from gridplan.errors import ContractError, StoreError
 
 __all__ = ["command"]
@@ -74,8 +75,8 @@ def command(
     """Find the most or the least that holds a wanted concurrency by memory, in every cell of GRID."""
     if output is not None and Path(output).suffix not in (".parquet", ".csv"):
         raise click.UsageError(f"-o {output}: a file that ends in .parquet or .csv is due")
-    if output is not None and Path(output).exists() and not force:
-        raise StoreError(f"{output} is already there; replace it with --force or give another file")
+    if output is not None:
+        refuse_existing(Path(output), force)
     if output is not None and not Path(output).parent.is_dir():
         raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")
     from gridplan.contract import load_grid

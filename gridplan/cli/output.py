@@ -1,0 +1,25 @@
+"""`-o FILE` of the commands that write one file: never over another one unasked, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["refuse_existing", "write_block"]
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse a file that is there already. Raises StoreError."""
+    from gridplan.errors import StoreError
+
+    if path.exists() and not force:
+        raise StoreError(f"{path} is already there; replace it with --force or give another file")
+
+
+def write_block(path: Path, text: str) -> None:
+    """Write a text and say so on stderr. Raises StoreError."""
+    from gridplan.store.files import write_text
+
+    write_text(path, text)
+    click.echo(f"{path}: written", err=True)
