@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridplan.catalog import Model, load_catalog
 from gridplan.contract import loads_grid
 from gridplan.contract.catalog_folder import CatalogFolder
-from gridplan.contract.models import section_inputs
-from gridplan.dictionary import measures
 from gridplan.measured.engine_log import EngineLog
 from gridplan.report.log_cache import charges_windows_whole, eight_bit_note
 from gridplan.report.log_labels import LAST_V0, Labels, Options, labels_of
@@ -54,24 +53,21 @@ def compare_log(log: EngineLog, options: Options | None = None, folder: CatalogF
     terms = compare_terms(printed, predicted_terms(_contract(deployment), folder))
     if said := eight_bit_note(log, model, labels.kv_dtype):
         notes += (said,)
+    bits = catalog.dtype("kv", labels.kv_dtype).bits_per_element if labels.kv_dtype else 16.0
     token = next((term for term in terms if term.name == "KV bytes of a token"), None)
-    if token is not None and abs(token.share or 0.0) > AGREE_SHARE and charges_windows_whole(log, model, _bits(labels)):
+    if token is not None and abs(token.share or 0.0) > AGREE_SHARE and charges_windows_whole(log, model, bits):
         notes += ("the printed bytes of a token are those of full layers: state sliding_policy: full",)
     return Comparison(deployment, terms, conclusion(terms), notes)
 
 
-def _bits(labels: Labels) -> float:
-    return load_catalog().dtype("kv", labels.kv_dtype).bits_per_element if labels.kv_dtype else 16.0
-
-
 def predicted_terms(contract: str, folder: CatalogFolder | None = None) -> dict[str, float]:
-    """The measures of the table for a contract of one cell; those that the cube does not have are left out."""
+    """The measures of the table for a contract of one cell; those that are not known are left out."""
     from gridplan.engine.evaluate import evaluate
 
-    known = {part for parts in MEASURES.values() for part in (*parts, _SHORTFALL)} & {*measures()}
-    cube = evaluate(loads_grid(contract, "<log>", folder), sorted(known))
-    values = {str(name): float(array.values) for name, array in cube.data_vars.items() if name in known}
-    known_values = {name: value for name, value in values.items() if value == value}
+    wanted = {_SHORTFALL, *(part for parts in MEASURES.values() for part in parts)}
+    cube = evaluate(loads_grid(contract, "<log>", folder), sorted(wanted))
+    values = {name: float(cube[name].values) for name in wanted}
+    known_values = {name: value for name, value in values.items() if not math.isnan(value)}
     # The engine prints a pool below zero where the cube has a pool of zero and what is missing.
     missing = known_values.pop(_SHORTFALL, 0.0)
     if missing and _POOL in known_values:
@@ -89,9 +85,9 @@ def _deployment(log: EngineLog, labels: Labels, model: Model) -> tuple[dict[str,
     }
     if labels.kv_dtype is not None:
         stated["kv_dtype"] = labels.kv_dtype
-    inputs, settings = {*section_inputs()}, settings_of(log, model)
-    stated |= plain({name: reading for name, reading in settings.items() if name in inputs})
-    if log.enforce_eager is not None and log.enforce_eager.value and "cuda_graphs_bytes" in inputs:
+    settings = settings_of(log, model)
+    stated |= plain(settings)
+    if log.enforce_eager is not None and log.enforce_eager.value:
         stated["cuda_graphs_bytes"] = 0.0
     asked = ("tensor_parallel", "gpu_memory_utilization", "max_model_len")
     notes = [f"the log does not print {name}: the default is compared" for name in asked if name not in stated]
