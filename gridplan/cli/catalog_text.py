@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from gridplan.report.aligned import aligned
+
 __all__ = ["Cells", "cell_text", "print_table"]
 
 Cells = Sequence[object]
@@ -31,16 +33,10 @@ def _is_number(column: Sequence[object]) -> bool:
 
 
 def _plain_table(head: Sequence[str], rows: Sequence[Cells]) -> str:
-    """Aligned columns two spaces apart, numbers to the right; nothing is ever cut."""
+    """Aligned columns, numbers to the right."""
     columns = list(zip(*rows, strict=True))
     cells = [[title, *map(cell_text, column)] for title, column in zip(head, columns, strict=True)]
-    padded = [
-        [cell.rjust(width) if right else cell.ljust(width) for cell in column]
-        for column, width, right in zip(
-            cells, (max(map(len, column)) for column in cells), map(_is_number, columns), strict=True
-        )
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+    return "\n".join(aligned(cells, [_is_number(column) for column in columns]))
 
 
 def print_table(head: Sequence[str], rows: Sequence[Cells]) -> None:

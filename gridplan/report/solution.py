@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridplan.report.aligned import aligned
 from gridplan.store.files import landing, store_errors
 
 if TYPE_CHECKING:
@@ -77,17 +78,11 @@ def table_of(solution: xr.Dataset, most: int = SHOWN_ROWS) -> str:
         and not (name == "no_answer_reason" and told_twice)
         and (name not in answers or name == answer or any(row[name] is not None for row in rows))
     ]
-    cells = [[_shown(row[name]) for name in kept] for row in rows[:most]]
     heads = [_TITLES.get(name, name.removesuffix("_tokens").replace("_", " ")) for name in kept]
+    columns = [[head, *(_shown(row[name]) for row in rows[:most])] for head, name in zip(heads, kept, strict=True)]
     numeric = [all(isinstance(row[name], (int, float, type(None))) for row in rows) for name in kept]
-    widths = [max(len(line[column]) for line in (heads, *cells)) for column in range(len(kept))]
     lines = [_headline(solution), *(["at " + ", ".join(f"{k}={_shown(v)}" for k, v in alike.items())] if alike else [])]
-    for line in ([*heads], *cells):
-        parts = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
+    lines += aligned(columns, numeric)
     if len(rows) > most:
         lines.append(f"... {len(rows) - most:,} more rows: fold them with --by, or write them with -o")
     return "\n".join(lines)

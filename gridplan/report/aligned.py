@@ -1,0 +1,20 @@
+"""Columns of text side by side, for tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["aligned"]
+
+
+def aligned(columns: Sequence[Sequence[str]], to_right: Sequence[bool]) -> list[str]:
+    """Lines of columns two spaces apart, each as wide as its widest cell; nothing is ever cut.
+
+    >>> aligned([["model", "llama-3.1-8b"], ["GPUs", "1"]], [False, True])
+    ['model         GPUs', 'llama-3.1-8b     1']
+    """
+    padded = []
+    for column, right in zip(columns, to_right, strict=True):
+        width = max(map(len, column))
+        padded.append([cell.rjust(width) if right else cell.ljust(width) for cell in column])
+    return ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
