@@ -5,44 +5,41 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 import click
 
+from gridplan.catalog.check import ENTRY_OLD_DAYS, PRICE_OLD_DAYS, Finding, Limits
 from gridplan.cli import clock
 from gridplan.cli.catalog_option import catalog_option
 
-if TYPE_CHECKING:
-    from gridplan.catalog.check import Finding, Limits
-
 __all__ = ["command"]
 
-Checked = tuple[str, int, list["Finding"]]
+F = TypeVar("F", bound=Callable[..., Any])
+Checked = tuple[str, int, list[Finding]]
 """What was checked, how many entries it holds, and what was found."""
+
+
+def _age_option(name: str, days: int, what: str) -> Callable[[F], F]:
+    return click.option(
+        name,
+        type=click.IntRange(min=0),
+        default=days,
+        show_default=True,
+        metavar="DAYS",
+        help=f"Age from which {what} is old.",
+    )
 
 
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("target", required=False, metavar="[DIR|GRID]")
 @catalog_option
-@click.option(
-    "--older-than",
-    type=click.IntRange(min=0),
-    default=365,
-    show_default=True,
-    metavar="DAYS",
-    help="Age from which an entry is old.",
-)
-@click.option(
-    "--prices-older-than",
-    type=click.IntRange(min=0),
-    default=90,
-    show_default=True,
-    metavar="DAYS",
-    help="Age from which a price is old.",
-)
+@_age_option("--older-than", ENTRY_OLD_DAYS, "an entry")
+@_age_option("--prices-older-than", PRICE_OLD_DAYS, "a price")
 @click.option(
     "--on",
     "on",
@@ -67,8 +64,6 @@ def command(
     with the contract, or with the shipped catalog. Exit code 1 where there is an error, 2 where a contract, or the
     folder, cannot be read.
     """
-    from gridplan.catalog.check import Limits
-
     limits = Limits(clock.today() if on is None else on.date(), older_than, prices_older_than)
     checked = _checked(target, catalog, limits)
     findings = [item for _, _, found in checked for item in found]
