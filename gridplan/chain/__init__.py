@@ -41,7 +41,7 @@ STEPS: tuple[Step, ...] = (
     step("weights_bytes_per_gpu", kernels.weights_bytes_per_gpu, weights_rank_ratio="weights_rank_ratio"),
     step("usable_memory_bytes_per_gpu", kernels.usable_memory_bytes),
     *(
-        step(f"{name}_bytes_per_gpu", memory.term_of_budget, value=f"{name}_bytes")
+        step(f"{name}_bytes_per_gpu", memory.as_it_is, value=f"{name}_bytes")
         for name in (
             *("non_torch", "activation", "cuda_graphs", "lora", "draft_weights", "multimodal", "reserve"),
             "workspace",
@@ -234,10 +234,10 @@ STEPS: tuple[Step, ...] = (
 _UNIFORM: dict[str, Step] = {
     item.outputs[0]: item
     for item in (
-        step("kv_bytes_per_token", kv.as_it_is, per_token="kv_any_token_model_bytes"),
-        step("kv_bytes_per_token_per_gpu", kv.as_it_is, per_token="kv_any_token_bytes"),
-        step("kv_read_bytes_per_token", kv.as_it_is, per_token="kv_bytes_per_token"),
-        step("kv_read_bytes_per_token_per_gpu", kv.as_it_is, per_token="kv_bytes_per_token_per_gpu"),
+        step("kv_bytes_per_token", memory.as_it_is, value="kv_any_token_model_bytes"),
+        step("kv_bytes_per_token_per_gpu", memory.as_it_is, value="kv_any_token_bytes"),
+        step("kv_read_bytes_per_token", memory.as_it_is, value="kv_bytes_per_token"),
+        step("kv_read_bytes_per_token_per_gpu", memory.as_it_is, value="kv_bytes_per_token_per_gpu"),
         step("kv_pool_tokens", kv.kv_pool_tokens_in_blocks),
     )
 }

@@ -15,7 +15,6 @@ from gridplan.chain.memory import first_given
 from gridplan.rounding import ceil_exact, floor_exact, floor_ratio
 
 __all__ = [
-    "as_it_is",
     "bytes_per_token",
     "charge_longest_bytes",
     "charge_planned_bytes",
@@ -29,10 +28,11 @@ __all__ = [
     "kv_pool_tokens_in_blocks",
     "kv_pool_usable_bytes",
     "read_bytes_per_token",
+    "rows_of",
 ]
 
 
-def _rows(rows: Array) -> tuple[Array, Array, Array, Array]:
+def rows_of(rows: Array) -> tuple[Array, Array, Array, Array]:
     """Bytes and tokens of a block, tokens kept at most, blocks beside them; row axis last."""
     return rows[..., 0], rows[..., 1], rows[..., 2], rows[..., 3]
 
@@ -44,29 +44,24 @@ def _bytes_per_any_token(rows: Array) -> Array:
 
 def bytes_per_token(rows: Array, uniform: Array, tokens: Array) -> Array:
     """KV bytes of one token [bytes]: of any where all cost the same, else of the mean one of a sequence of `tokens`."""
-    mean = kernels.kv_charge_bytes(tokens, *_rows(rows)) / tokens
+    mean = kernels.kv_charge_bytes(tokens, *rows_of(rows)) / tokens
     return np.where(uniform == 1, _bytes_per_any_token(rows), mean)
 
 
 def read_bytes_per_token(rows: Array, per_token: Array, uniform: Array, step_context_tokens: Array) -> Array:
     """KV bytes that a decode step reads for one token of a running sequence's context [bytes]: true windows, states."""
-    read = kernels.kv_charge_bytes_unrounded(step_context_tokens, *_rows(rows)) / step_context_tokens
+    read = kernels.kv_charge_bytes_unrounded(step_context_tokens, *rows_of(rows)) / step_context_tokens
     return np.where(uniform == 1, per_token, read)
-
-
-def as_it_is(per_token: Array) -> Array:
-    """KV bytes of a token where every layer keeps every token: one figure, stored and read alike."""
-    return per_token
 
 
 def charge_longest_bytes(kv_rows_rank: Array, longest_tokens: Array) -> Array:
     """What a sequence of the longest length is charged for on one rank [bytes]."""
-    return np.asarray(kernels.kv_charge_bytes(longest_tokens, *_rows(kv_rows_rank)))
+    return np.asarray(kernels.kv_charge_bytes(longest_tokens, *rows_of(kv_rows_rank)))
 
 
 def charge_planned_bytes(kv_rows_rank: Array, asked_tokens: Array, kv_efficiency: Array) -> Array:
     """What a plan charges a sequence of a length for on one rank [bytes]: whole blocks where the efficiency is 1."""
-    return _charge(asked_tokens, _rows(kv_rows_rank), kv_efficiency == 1)
+    return _charge(asked_tokens, rows_of(kv_rows_rank), kv_efficiency == 1)
 
 
 def charges(
@@ -97,7 +92,7 @@ def charges(
 
 def _by_class(rows: Array) -> tuple[Array, ...]:
     """The rows have no axis of classes, the lengths no axis of rows: classes stand before rows."""
-    return tuple(part[..., np.newaxis, :] for part in _rows(rows))
+    return tuple(part[..., np.newaxis, :] for part in rows_of(rows))
 
 
 def _charge(tokens: Array, rows: tuple[Array, ...], whole: Array) -> Array:

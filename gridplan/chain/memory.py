@@ -11,12 +11,12 @@ from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 
 __all__ = [
+    "as_it_is",
     "first_given",
     "kv_pool_bytes_per_gpu",
     "kv_pool_bytes_raw",
     "longest_tokens",
     "memory_magnitude_bytes",
-    "term_of_budget",
     "weights_rank_ratio",
 ]
 
@@ -64,8 +64,8 @@ def weights_rank_ratio(
     return ratio
 
 
-def term_of_budget(value: Array) -> Array:
-    """A named term of the memory budget of one GPU [bytes], as the engine's rule or the contract gives it."""
+def as_it_is(value: Array) -> Array:
+    """A figure that is an output under another name: a term of the budget, or one figure for what else has two."""
     return value
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from gridplan.chain.codes import NULL
 from gridplan.chain.graph import Array
+from gridplan.chain.kv import rows_of
 from gridplan.engine.inverse.following import JUMP_TOKENS
 from gridplan.engine.inverse.forward import Forward
 from gridplan.engine.inverse.search import largest_true
@@ -76,8 +77,7 @@ def _guess(forward: Forward, low: Array) -> Array | None:
     if forward.by_engine:
         return None
     values = forward.everything_at(low)
-    rows = values["kv_rows_rank"]
-    groups = (rows[..., 0], rows[..., 1], rows[..., 2], rows[..., 3])
+    groups = rows_of(values["kv_rows_rank"])
     each = np.ceil(forward.question.concurrency / values["data_parallel"])
     share = values["kv_pool_usable_bytes"] / each
     with np.errstate(all="ignore"):
