@@ -32,7 +32,7 @@ def fails_reason_code(
     """Position of the first reason that applies among the labels of `fails_reason`, -1 where the wanted number holds.
 
     `concurrency_memory_worst` counts sequences of the longest length the engine admits: without one it does not start.
-    `concurrency_planned` is what a plan counts of the sequence asked for, with its `kv_efficiency`: none, no plan.
+    `concurrency_planned` is what a plan counts of the sequence asked for at its whole length, with its `kv_efficiency`.
     """
     reasons = {
         **cannot_be_built(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gridplan
@@ -103,15 +103,25 @@ def holds(ds: xr.Dataset, measure: str, wanted: int) -> bool:
     )
 
 
+def as_a_whole(stated: dict[str, Any]) -> dict[str, Any]:
+    """The same, each request charged at its final length: the worst case knows of no half of an output."""
+    return {**stated, "resident_context": "final"}
+
+
 def planned(stated: dict[str, Any], at: dict[str, Any], tokens: int) -> bool:
-    """Whether a plan holds one request of the longest length, with its efficiency."""
+    """Whether a plan holds one request of the longest length, with its efficiency and charged as a whole."""
     lengths = f"prompt_tokens: {tokens - 1}, output_tokens: 1"
-    shown = ", ".join(f"{name}: {value}" for name, value in {**stated, "max_model_len": tokens}.items())
+    shown = ", ".join(f"{name}: {value}" for name, value in {**as_a_whole(stated), "max_model_len": tokens}.items())
     rows = ", ".join(f"{name}: [{label}]" for name, label in at.items())
     text = TEXT.replace("prompt_tokens: 700, output_tokens: 60", lengths).format(stated=shown, axes=rows)
     reason = gridplan.evaluate(gridplan.loads_grid(text)).squeeze().infeasible_reason.item()
     return bool(reason != "sequence_exceeds_pool")
 
+
+HALF_AN_OUTPUT = (
+    {"engine": "vllm@0.6", "resident_context": "mean", "kv_efficiency": 0.9},
+    {"model": ["llama-3.1-8b"], "gpu": ["l4", "rtx-3090"], "tensor_parallel": [1]},
+)
 
 CEILINGS = ("concurrency_memory_worst", "concurrency_memory_expected", "concurrency_memory")
 
@@ -119,6 +129,7 @@ CEILINGS = ("concurrency_memory_worst", "concurrency_memory_expected", "concurre
 @given(
     setups(), st.sampled_from([1, 2, 7, 64, 1000]), st.sampled_from(CEILINGS), st.sampled_from([None, 4000, 100_000])
 )
+@example(HALF_AN_OUTPUT, 1, "concurrency_memory_worst", None)
 @FEW
 def test_the_longest_sequence_holds_and_one_token_more_does_not(
     setup: tuple[dict[str, Any], dict[str, list[Any]]], wanted: int, measure: str, limit: int | None
@@ -126,6 +137,7 @@ def test_the_longest_sequence_holds_and_one_token_more_does_not(
     stated, axes = setup
     stated = stated if limit is None or measure == CEILINGS[0] else {**stated, "max_model_len": limit}
     solution = gridplan.solve(grid_of(stated, axes), "max_context", concurrency=wanted, measure=measure)
+    stated = as_a_whole(stated) if measure == CEILINGS[0] else stated
     for labels, cell in cells(solution):
         at = full_labels(labels, axes)
 
@@ -151,6 +163,7 @@ def test_the_longest_sequence_holds_and_one_token_more_does_not(
 
 
 @given(setups(), st.sampled_from([1, 3, 40]))
+@example(HALF_AN_OUTPUT, 1)
 @FEW
 def test_the_longest_engine_starts_and_a_longer_one_does_not(
     setup: tuple[dict[str, Any], dict[str, list[Any]]], wanted: int
