@@ -59,6 +59,13 @@ from gridplan.formulas.cost import (
     usd_per_mtok_full_rate,
     usd_per_request,
 )
+from gridplan.formulas.erlang import allen_cunneen_wait_s, erlang_b, erlang_c, mmc_wait_s
+from gridplan.formulas.experts import (
+    chunk_experts_s,
+    experts_touched_share,
+    step_experts_s,
+    step_weights_at_batch_s,
+)
 from gridplan.formulas.fleet import (
     batch_mean,
     burst_to_slo,
@@ -110,12 +117,21 @@ from gridplan.formulas.nodes import (
 from gridplan.formulas.parallel import (
     tensor_parallel_legal,
 )
+from gridplan.formulas.prefill import (
+    attended_pairs,
+    attention_flop_per_pair,
+    prefill_chunks,
+    prefill_uncached_s,
+)
+from gridplan.formulas.prefix_hits import (
+    prefix_hit_ratio_mean,
+    uncached_tokens,
+    uncached_tokens_max,
+    uncached_tokens_mean,
+)
 from gridplan.formulas.queueing import (
     burst_ratio,
-    erlang_b,
-    erlang_c,
     kingman_wait_s,
-    mmc_wait_s,
     queue_factor,
     queue_growth,
 )
@@ -126,6 +142,15 @@ from gridplan.formulas.redundancy import (
     replicas,
     replicas_after_loss,
     spare_replicas,
+)
+from gridplan.formulas.replica import (
+    LENGTH_KINDS,
+    ClosedLoop,
+    OperatingPoint,
+    length_nodes,
+    length_nodes_scv,
+    operating_point,
+    tpot_at_concurrency,
 )
 from gridplan.formulas.roofline import (
     batch_from_decode_rate,
@@ -147,10 +172,21 @@ from gridplan.formulas.routing import (
     quota_units_per_output_token,
     spill_threshold_s,
 )
+from gridplan.formulas.staffing import halfin_whitt_c, mmc_servers_needed, mmcc_servers_needed, square_root_staffing
 from gridplan.formulas.static_fraction import (
     static_fraction_buckets,
     static_fraction_parts,
     static_fraction_tp,
+)
+from gridplan.formulas.step_batch import (
+    batch_at_rate,
+    batch_at_step_time,
+)
+from gridplan.formulas.step_time import (
+    all_reduce_per_token_s,
+    chunk_overhead_s,
+    step_overheads_s,
+    step_per_sequence_total_s,
 )
 from gridplan.formulas.weights import (
     dense_rank_ratio,
@@ -184,13 +220,22 @@ from gridplan.formulas.workload import (
 
 __all__ = [
     "FAILURE_DOMAINS",
+    "LENGTH_KINDS",
     "RESIDENT_CONTEXTS",
     "STEP_CONTEXTS",
+    "ClosedLoop",
+    "OperatingPoint",
     "activation_forward_bytes",
     "activation_peak_bytes",
     "activation_peak_kept_bytes",
     "activation_sampler_bytes",
+    "all_reduce_per_token_s",
+    "allen_cunneen_wait_s",
     "arrival_rate_average",
+    "attended_pairs",
+    "attention_flop_per_pair",
+    "batch_at_rate",
+    "batch_at_step_time",
     "batch_from_decode_rate",
     "batch_mean",
     "binding_constraint",
@@ -199,6 +244,8 @@ __all__ = [
     "burst_ratio",
     "burst_to_slo",
     "busy",
+    "chunk_experts_s",
+    "chunk_overhead_s",
     "cold_start_headroom",
     "compute_ceiling",
     "concurrency_ceiling",
@@ -222,8 +269,10 @@ __all__ = [
     "expert_padding_ratio",
     "expert_workspace_bytes",
     "experts_rank_ratio",
+    "experts_touched_share",
     "failure_domain_code",
     "gpus_stranded",
+    "halfin_whitt_c",
     "hidden_states_bytes",
     "holds",
     "implied_tpot_s",
@@ -246,23 +295,31 @@ __all__ = [
     "layer_bytes_per_token_latent",
     "layer_bytes_per_token_latent_fp8",
     "layer_state_bytes",
+    "length_nodes",
+    "length_nodes_scv",
     "little_in_flight",
     "lora_bytes",
     "lowest",
     "machine_intensity",
     "memory_magnitude_bytes",
     "memory_shortfall_bytes_per_gpu",
+    "mmc_servers_needed",
     "mmc_wait_s",
+    "mmcc_servers_needed",
     "moe_stage_ratio",
     "most_active",
     "nodes_for",
     "nodes_per_replica",
+    "operating_point",
     "output_tokens_mean",
     "pool_share",
+    "prefill_chunks",
     "prefill_flop",
     "prefill_per_token_s",
     "prefill_s",
+    "prefill_uncached_s",
     "prefill_work_s",
+    "prefix_hit_ratio_mean",
     "prompt_tokens_max",
     "prompt_tokens_mean",
     "queue_factor",
@@ -292,21 +349,30 @@ __all__ = [
     "resident_tokens_residence_weighted",
     "spare_replicas",
     "spill_threshold_s",
+    "square_root_staffing",
     "static_fraction_buckets",
     "static_fraction_parts",
     "static_fraction_tp",
     "step_context_tokens",
     "step_context_tokens_final",
     "step_context_tokens_mean",
+    "step_experts_s",
+    "step_overheads_s",
     "step_per_context_token_s",
+    "step_per_sequence_total_s",
+    "step_weights_at_batch_s",
     "step_weights_s",
     "tensor_parallel_legal",
     "tokens_per_month",
     "tokens_within_charge",
     "tokens_within_charge_unrounded",
+    "tpot_at_concurrency",
     "tpot_batch_bandwidth",
     "tpot_batch_compute",
     "tpot_share",
+    "uncached_tokens",
+    "uncached_tokens_max",
+    "uncached_tokens_mean",
     "usable_memory_bytes",
     "usd_per_day",
     "usd_per_hour_gpus",

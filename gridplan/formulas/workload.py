@@ -23,6 +23,7 @@ __all__ = [
     "context_tokens_max",
     "context_tokens_mean",
     "output_tokens_mean",
+    "over_classes",
     "prompt_tokens_max",
     "prompt_tokens_mean",
     "resident_tokens",
@@ -44,7 +45,7 @@ def prompt_tokens_mean(class_weight: Value, class_prompt_tokens: Value) -> Value
     >>> round(prompt_tokens_mean([0.7, 0.2, 0.1], [32, 128, 512]), 9)
     99.2
     """
-    return _over_classes(lambda w, p: np.sum(w * p, axis=-1), class_weight, class_prompt_tokens)
+    return over_classes(lambda w, p: np.sum(w * p, axis=-1), class_weight, class_prompt_tokens)
 
 
 def output_tokens_mean(class_weight: Value, class_output_tokens: Value) -> Value:
@@ -53,7 +54,7 @@ def output_tokens_mean(class_weight: Value, class_output_tokens: Value) -> Value
     >>> round(output_tokens_mean([0.7, 0.2, 0.1], [64, 256, 256]), 9)
     121.6
     """
-    return _over_classes(lambda w, o: np.sum(w * o, axis=-1), class_weight, class_output_tokens)
+    return over_classes(lambda w, o: np.sum(w * o, axis=-1), class_weight, class_output_tokens)
 
 
 def context_tokens_mean(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -62,7 +63,7 @@ def context_tokens_mean(class_weight: Value, class_prompt_tokens: Value, class_o
     >>> round(context_tokens_mean([0.7, 0.2, 0.1], [32, 128, 512], [64, 256, 256]), 9)
     220.8
     """
-    return _over_classes(_final, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_final, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def context_tokens_max(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -71,7 +72,7 @@ def context_tokens_max(class_weight: Value, class_prompt_tokens: Value, class_ou
     >>> context_tokens_max([0.7, 0.3, 0.0], [32, 128, 9999], [64, 256, 1])
     384.0
     """
-    return _over_classes(_longest, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_longest, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def prompt_tokens_max(class_weight: Value, class_prompt_tokens: Value) -> Value:
@@ -80,7 +81,7 @@ def prompt_tokens_max(class_weight: Value, class_prompt_tokens: Value) -> Value:
     >>> prompt_tokens_max([0.7, 0.2, 0.1], [32, 128, 512])
     512.0
     """
-    return _over_classes(lambda w, p: _longest(w, p, 0.0), class_weight, class_prompt_tokens)
+    return over_classes(lambda w, p: _longest(w, p, 0.0), class_weight, class_prompt_tokens)
 
 
 def resident_tokens_final(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -89,7 +90,7 @@ def resident_tokens_final(class_weight: Value, class_prompt_tokens: Value, class
     >>> round(resident_tokens_final([0.7, 0.2, 0.1], [32, 128, 512], [64, 256, 256]), 9)
     220.8
     """
-    return _over_classes(_final, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_final, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def resident_tokens_mean(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -98,7 +99,7 @@ def resident_tokens_mean(class_weight: Value, class_prompt_tokens: Value, class_
     >>> resident_tokens_mean([1.0], [2000], [300])
     2150.0
     """
-    return _over_classes(_halfway, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_halfway, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def resident_tokens_residence_weighted(
@@ -111,7 +112,7 @@ def resident_tokens_residence_weighted(
     >>> round(resident_tokens_residence_weighted([0.7, 0.2, 0.1], [32, 128, 512], [64, 256, 256]), 4)
     358.7368
     """
-    return _over_classes(_residence_weighted, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_residence_weighted, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def resident_tokens_max(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -120,7 +121,7 @@ def resident_tokens_max(class_weight: Value, class_prompt_tokens: Value, class_o
     >>> resident_tokens_max([0.7, 0.2, 0.1], [32, 128, 512], [64, 256, 256])
     768.0
     """
-    return _over_classes(_longest, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_longest, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def step_context_tokens_mean(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -131,7 +132,7 @@ def step_context_tokens_mean(class_weight: Value, class_prompt_tokens: Value, cl
     >>> round(step_context_tokens_mean([0.7, 0.2, 0.1], [32, 128, 512], [64, 256, 256]), 4)
     266.1053
     """
-    return _over_classes(_step_halfway, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_step_halfway, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def step_context_tokens_final(class_weight: Value, class_prompt_tokens: Value, class_output_tokens: Value) -> Value:
@@ -140,7 +141,7 @@ def step_context_tokens_final(class_weight: Value, class_prompt_tokens: Value, c
     >>> round(step_context_tokens_final([0.7, 0.2, 0.1], [32, 128, 512], [64, 256, 256]), 9)
     220.8
     """
-    return _over_classes(_final, class_weight, class_prompt_tokens, class_output_tokens)
+    return over_classes(_final, class_weight, class_prompt_tokens, class_output_tokens)
 
 
 def resident_tokens(
@@ -206,7 +207,7 @@ def _step_halfway(w: Any, p: Any, o: Any) -> Any:
     return np.sum(w * o * (p + 0.5 * o), axis=-1) / np.sum(w * o, axis=-1)
 
 
-def _over_classes(kernel: _Kernel, *values: Value) -> Value:
+def over_classes(kernel: _Kernel, *values: Value) -> Value:
     """Apply a kernel that reduces the last axis; labelled arrays are lined up by name first, class dimension last."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if not any(is_labelled(value) for value in values):

@@ -19,14 +19,19 @@ ROUTINES = {name: getattr(f, name) for name in f.__all__ if inspect.isroutine(ge
 ELEMENTWISE = sorted(
     name
     for name, function in ROUTINES.items()
-    if not {"class_weight", "group_block_bytes"} & inspect.signature(function).parameters.keys()
-    and name != "failure_domain_code"
+    if not {"class_weight", "class_weights", "group_block_bytes"} & inspect.signature(function).parameters.keys()
+    and name not in {"failure_domain_code", "length_nodes", "length_nodes_scv"}
 )
 CODES = {"failure_domain_code", "lost_domain_code"}
-SHARES = {"rho", "rho_from", "rho_to", "rho_target", "busy", "prefix_hit_ratio", "params_16bit"}
+SHARES = {
+    *("rho", "rho_from", "rho_to", "rho_target", "busy", "prefix_hit_ratio", "params_16bit"),
+    *("wait_probability", "blocking_probability", "class_prefix_hit_ratio"),
+}
+SHARES |= {"experts_per_token", "uncached_tokens"}  # of whole experts, of prompts that are longer
 WHOLE = {
     *("servers", "replicas_active", "replicas_deployed", "replicas_per_node", "redundancy", "lost_units", "nodes"),
-    *("gpus_per_node", "gpus_per_replica", "data_parallel", "kv_block_tokens"),
+    *("gpus_per_node", "gpus_per_replica", "data_parallel", "kv_block_tokens", "num_experts"),
+    "tensor_parallel",
 }
 NAN_IS_UNUSED = {  # a NaN here may stand for "does not apply"
     "binding_constraint": "*",
@@ -37,6 +42,8 @@ NAN_IS_UNUSED = {  # a NaN here may stand for "does not apply"
     "experts_rank_ratio": {"num_experts"},
     "kv_projection_rank_ratio": {"kv_heads"},
     "moe_stage_ratio": {"num_layers", "num_moe_layers"},
+    "all_reduce_per_token_s": {"num_layers", "hidden_size", "link_bandwidth_bytes_per_s"},  # of one GPU
+    "prefill_chunks": {"max_num_batched_tokens"},
     "replicas": {"replicas_per_node", "zones", "failure_domain_code"},
     "spare_replicas": {"replicas_per_node", "zones", "failure_domain_code"},
     "replicas_after_loss": {"replicas_per_node", "zones", "lost_domain_code"},
