@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from pkgutil import get_data
 
-__all__ = ["Quantity", "dictionary", "inputs", "measures"]
+__all__ = ["Quantity", "all_measures", "dictionary", "inputs", "measures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,11 @@ class Quantity:
         return self.role in ("axis", "input")
 
     @property
+    def on_request(self) -> bool:
+        """True for measures that are computed only where they are asked for."""
+        return self.default == "on request"
+
+    @property
     def is_label(self) -> bool:
         """True for text quantities."""
         return self.dtype == "string"
@@ -74,9 +79,15 @@ def dictionary() -> Mapping[str, Quantity]:
 
 
 @lru_cache(maxsize=1)
-def measures() -> tuple[str, ...]:
+def all_measures() -> tuple[str, ...]:
     """Names of all measures, in the order of the columns."""
     return tuple(name for name, row in dictionary().items() if row.role == "measure")
+
+
+@lru_cache(maxsize=1)
+def measures() -> tuple[str, ...]:
+    """Names of the measures of every cube: all but those that are computed on request."""
+    return tuple(name for name in all_measures() if not dictionary()[name].on_request)
 
 
 @lru_cache(maxsize=1)

@@ -18,6 +18,7 @@ from gridplan.catalog.entries import (
     LayerGroup,
     MemoryTerm,
     Model,
+    StepConstant,
     as_dict,
 )
 from gridplan.catalog.layers import groups_text
@@ -33,8 +34,11 @@ from gridplan.catalog.parallelism import (
 from gridplan.catalog.parts import kv_projection_params, router_params
 from gridplan.catalog.pricing import cheapest_list_instance
 from gridplan.catalog.select import select_gpus, select_instances, select_models
+from gridplan.catalog.step_constants import ENDS, STEP_CONSTANTS
 
 __all__ = [
+    "ENDS",
+    "STEP_CONSTANTS",
     "ActivationFamily",
     "Catalog",
     "Dtype",
@@ -45,6 +49,7 @@ __all__ = [
     "LayerGroup",
     "MemoryTerm",
     "Model",
+    "StepConstant",
     "as_dict",
     "cheapest_list_instance",
     "compute_flops",

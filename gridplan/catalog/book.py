@@ -14,6 +14,7 @@ from gridplan.catalog import model_rows, rows
 from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Gpu, Instance, MemoryTerm, Model
 from gridplan.catalog.fields import FIELDS
 from gridplan.catalog.overrides import Merger
+from gridplan.catalog.step_constants import StepConstant, find_step_constant
 from gridplan.catalog.versions import holds, parse_version, range_text, split_spec
 from gridplan.errors import CatalogError, Problem, suggestion
 
@@ -34,6 +35,7 @@ class Catalog:
     dtypes: Mapping[tuple[str, str], Dtype]
     activation_families: Mapping[str, ActivationFamily]
     memory_terms: tuple[MemoryTerm, ...]
+    step_constants: tuple[StepConstant, ...]
     _engine_of: dict[str, Engine] = field(init=False, repr=False, default_factory=dict)
     """Engine entries by the labels that were asked for: a cube asks for the same few in every cell."""
 
@@ -106,6 +108,15 @@ class Catalog:
             if named and holds(first, row.version_from, row.version_to):
                 return row
         return None
+
+    def step_constant(self, name: str, engine: Engine | None, gpu: Gpu | None, is_moe: bool) -> StepConstant:
+        """A constant of the step time (`mbu`, `layer_overhead_s`, ...) for an engine on a GPU.
+
+        >>> catalog = load_catalog()
+        >>> catalog.step_constant("mfu", catalog.engine("vllm"), catalog.gpu("h100-sxm"), False).kind
+        'dense'
+        """
+        return find_step_constant(self.step_constants, name, engine, gpu, is_moe)
 
     def with_entries(self, entries: Entries, origins: Mapping[str, str] | None = None) -> Catalog:
         """A copy with entries added or overridden: section (`gpus`, `models`, ...) to id to fields.
@@ -195,4 +206,5 @@ def load_catalog() -> Catalog:
         dtypes=rows.read_dtypes(),
         activation_families=rows.read_activation_families(),
         memory_terms=rows.read_memory_terms(),
+        step_constants=rows.read_step_constants(),
     )

@@ -27,9 +27,6 @@ __all__ = [
 
 Values = Mapping[str, Any]
 
-STEP_DEFAULTS: dict[str, Any] = {"mbu": 0.80, "mfu": 0.45}
-"""Achieved shares of peak bandwidth and FLOP/s for an engine that states none (class assumption; see engines.csv)."""
-
 
 def _provenance(values: Values) -> dict[str, Any]:
     return {
@@ -46,11 +43,13 @@ def complete_gpu(gpu_id: str, values: Values) -> Gpu:
         id=gpu_id,
         name=values.get("name") or gpu_id,
         vendor=values.get("vendor") or "",
+        family=values.get("family") or "",
         memory_bytes=values.get("memory_bytes"),
         memory_source=values.get("memory_source", ""),
         memory_bandwidth_bytes_per_s=values.get("memory_bandwidth_bytes_per_s"),
         flops=dict(values.get("flops") or {}),
         scale_up_bytes_per_s=values.get("scale_up_bytes_per_s"),
+        pcie_generation=values.get("pcie_generation"),
         max_scale_up_domain=values.get("max_scale_up_domain"),
         tdp_w=values.get("tdp_w"),
         devices_per_card=values.get("devices_per_card") or 1,
@@ -179,7 +178,7 @@ _ENGINE_OPTIONAL = (
 
 
 def complete_engine(name: str, values: Values) -> Engine:
-    """An engine entry; where the step constants are not stated they are the common starting ones."""
+    """An engine entry; the shares of a step are None unless it states them."""
     optional: dict[str, Any] = {field: values.get(field) for field in _ENGINE_OPTIONAL}
     return Engine(
         name=name,
@@ -189,10 +188,10 @@ def complete_engine(name: str, values: Values) -> Engine:
         fraction_rule=values.get("fraction_rule") or "fixed",
         sliding_policy=values.get("sliding_policy") or "full",
         chunked_policy=values.get("chunked_policy") or "",
-        mbu=values.get("mbu") or STEP_DEFAULTS["mbu"],
-        mfu=values.get("mfu") or STEP_DEFAULTS["mfu"],
+        mbu=values.get("mbu"),
+        mfu=values.get("mfu"),
         step_cls=values.get("step_cls", "assumption"),
-        step_source=values.get("step_source", "starting constants set before any comparison with measurements"),
+        step_source=values.get("step_source", ""),
         step_as_of=values.get("step_as_of"),
         **optional,
         **_provenance(values),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 
 from gridplan.catalog.layers import LayerGroup, group_as_dict
 from gridplan.catalog.spread import MemoryTerm
+from gridplan.catalog.step_constants import StepConstant
 
 __all__ = [
     "ActivationFamily",
@@ -23,6 +24,7 @@ __all__ = [
     "LayerGroup",
     "MemoryTerm",
     "Model",
+    "StepConstant",
     "as_dict",
 ]
 
@@ -36,23 +38,31 @@ LONGEST_UNCHUNKED_TOKENS = 32768
 """Model length up to which vLLM V0 leaves chunked prefill off (EngineArgs of vLLM 0.4 to 0.7; a fact)."""
 
 
+PCIE_X16_BYTES_PER_S = {3: 15.754e9, 4: 31.508e9, 5: 63.015e9, 6: 121e9}
+"""Sixteen lanes in one direction after line coding (fact: PCI-SIG: 8, 16 and 32 GT/s with 128b/130b, 64 GT/s in
+flits)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """One device as an engine sees it (a card with two dies is two devices; see `devices_per_card`).
 
     `memory_bytes` is the planning total; `memory_source` says whether an engine printed it (`engine_visible`), a driver
     (`driver_reported`), a contract gave it (`contract`), a folder of entries did (`catalog_folder`) or nobody (empty).
+    `family` names the generation (hopper, blackwell, cdna3, ...) that constants of the step time hold for.
     `flops` are dense peaks a second by format (fp16, bf16, fp8, int8, fp4); one that is absent has no published path.
     """
 
     id: str
     name: str
     vendor: str
+    family: str
     memory_bytes: float | None
     memory_source: str
     memory_bandwidth_bytes_per_s: float | None
     flops: Mapping[str, float] = field(hash=False)
     scale_up_bytes_per_s: float | None
+    pcie_generation: int | None
     max_scale_up_domain: int | None
     tdp_w: float | None
     devices_per_card: int
@@ -61,6 +71,17 @@ class Gpu:
     source: str
     as_of: str | None
     notes: str
+
+    @property
+    def link_bytes_per_s(self) -> float:
+        """Peak of the link between GPUs of one node, in one direction [bytes/s].
+
+        Half of the scale-up figure, which counts both directions; without one PCIe x16 of its generation, the fourth
+        where that is not known (assumption).
+        """
+        if self.scale_up_bytes_per_s is not None:
+            return self.scale_up_bytes_per_s / 2.0
+        return PCIE_X16_BYTES_PER_S[self.pcie_generation or 4]
 
     @property
     def is_huge_for_engine(self) -> bool:
@@ -169,7 +190,8 @@ class Engine:
     `chunked_policy` full charges chunked layers for every token where sliding ones are admitted by window.
     `mla_row_align_bytes`: rows of a latent cache take whole units of so many bytes. `state_blocks`: state pages a
     sequence holds. `in_flight_steps`: steps whose batched tokens a window admits beside itself. Attention blocks
-    beside a state grow by `block_alignment_tokens`. `mbu` and `mfu` have their own provenance, `step_*`.
+    beside a state grow by `block_alignment_tokens`. `mbu` and `mfu` are stated by an entry of one's own alone, as
+    achieved shares of the whole step, with their own provenance, `step_*`; else `StepConstant` has them.
     """
 
     name: str
@@ -198,8 +220,8 @@ class Engine:
     state_blocks: int | None
     in_flight_steps: int | None
     block_alignment_tokens: int | None
-    mbu: float
-    mfu: float
+    mbu: float | None
+    mfu: float | None
     step_cls: str
     step_source: str
     step_as_of: str | None
@@ -263,7 +285,7 @@ class ActivationFamily:
     notes: str
 
 
-Entry = Gpu | Model | Instance | Engine | Dtype | ActivationFamily | MemoryTerm
+Entry = Gpu | Model | Instance | Engine | Dtype | ActivationFamily | MemoryTerm | StepConstant
 
 
 def as_dict(entry: Entry) -> dict[str, object]:

@@ -139,10 +139,12 @@ _PROVENANCE = {
 _GPU = {
     "name": FieldSpec(text),
     "vendor": FieldSpec(text),
+    "family": FieldSpec(text),
     "memory_bytes": FieldSpec(quantity("bytes"), required=True),
     "memory_bandwidth_bytes_per_s": FieldSpec(quantity("bytes/s"), required=True),
     "flops": FieldSpec(rates, required=True),
     "scale_up_bytes_per_s": FieldSpec(quantity("bytes/s")),
+    "pcie_generation": FieldSpec(count()),
     "max_scale_up_domain": FieldSpec(count()),
     "tdp_w": FieldSpec(quantity("W")),
     "devices_per_card": FieldSpec(count()),

@@ -12,6 +12,7 @@ from typing import Any
 
 from gridplan.catalog.complete import complete_engine, complete_gpu, complete_instance
 from gridplan.catalog.entries import ActivationFamily, Dtype, Engine, Gpu, Instance, MemoryTerm
+from gridplan.catalog.step_constants import StepConstant
 from gridplan.catalog.table import Row, count, provenance, read_table, scaled
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "read_gpus",
     "read_instances",
     "read_memory_terms",
+    "read_step_constants",
 ]
 
 FLOP_FORMATS = ("fp16", "bf16", "fp8", "int8", "fp4")
@@ -41,6 +43,8 @@ def _gpu(row: Row) -> Gpu:
     values: dict[str, Any] = {
         "name": row["name"],
         "vendor": row["vendor"],
+        "family": row["family"],
+        "pcie_generation": count(row["pcie_gen"]),
         "memory_bytes": memory,
         "memory_source": memory_source,
         "memory_bandwidth_bytes_per_s": scaled(row["memory_bandwidth_gb_per_s"], 10**9),
@@ -84,8 +88,6 @@ _ENGINE_NUMBERS = (
     "non_torch_gib_tp2plus",
     "cuda_graphs_gib",
     "sliding_pool_ratio",
-    "mbu",
-    "mfu",
 )
 _ENGINE_TEXTS = (
     "version_to",
@@ -103,7 +105,6 @@ def _engine(row: Row) -> Engine:
     values |= {name: scaled(row[name]) for name in _ENGINE_NUMBERS}
     values |= {name: row[name] or None for name in _ENGINE_TEXTS}
     values["cuda_graphs_in_budget"] = {"yes": True, "no": False, "": None}[row["cuda_graphs_in_budget"]]
-    values |= {"step_cls": row["step_class"], "step_source": row["step_source"], "step_as_of": row["step_as_of"]}
     return complete_engine(row["name"], values | provenance(row))
 
 
@@ -155,6 +156,26 @@ def _memory_term(row: Row) -> MemoryTerm:
         high=float(row["high"]),
         rows=int(row["rows"]),
         valid_where=row["valid_where"],
+        **texts,
+        **provenance(row),
+    )
+
+
+def read_step_constants() -> tuple[StepConstant, ...]:
+    """Constants of the step time, in the order of the file."""
+    return tuple(_step_constant(row) for row in read_table("step_constants.csv"))
+
+
+def _step_constant(row: Row) -> StepConstant:
+    texts = {name: row[name] for name in ("gpu_families", "engine", "version_from", "kind", "valid_where")}
+    return StepConstant(
+        version_to=row["version_to"] or None,
+        name=row["constant"],
+        low=float(row["low"]),
+        best=float(row["best"]),
+        high=float(row["high"]),
+        rows=int(row["rows"]),
+        groups=int(row["groups"]),
         **texts,
         **provenance(row),
     )

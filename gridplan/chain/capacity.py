@@ -12,6 +12,7 @@ from gridplan.chain.codes import LIMITS, NULL, choices, code
 from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import first_given
+from gridplan.chain.reads import Reads
 from gridplan.rounding import floor_exact
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "lambda_analytical",
     "lambda_instance",
     "latency_given_s",
+    "rate_at_e2e",
 ]
 
 _MODELS = choices("capacity_model")
@@ -48,7 +50,10 @@ def concurrency_slo(
     pipeline_parallel: Array,
     data_parallel: Array,
     output_tokens_mean: Array,
-    step_weights_read_s: Array,
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
     kv_read_per_context_token_s: Array,
     step_context_tokens: Array,
     step_per_sequence_s: Array,
@@ -62,8 +67,9 @@ def concurrency_slo(
     from_rate = kernels.batch_from_decode_rate(
         decode_tokens_per_s, gpus, output_tokens_mean, _unlimited(e2e_slo_s), _unlimited(tpot_slo_s)
     )
-    by_bandwidth = kernels.tpot_batch_bandwidth(
-        step_weights_read_s, kv_read_per_context_token_s, step_context_tokens, tpot_slo_s, step_per_sequence_s
+    each = kv_read_per_context_token_s * step_context_tokens + step_per_sequence_s
+    by_bandwidth = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token).batch_at_step_time(
+        tpot_slo_s, each
     )
     batch = first_given(from_rate, by_bandwidth)
     by_e2e = ~np.isnan(from_rate) & (output_tokens_mean / _unlimited(e2e_slo_s) > 1 / _unlimited(tpot_slo_s))
@@ -98,16 +104,20 @@ def lambda_analytical(
     request_work_s: Array,
     prefill_latency_s: Array,
     output_tokens_mean: Array,
-    step_weights_read_s: Array,
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
     e2e_slo_s: Array,
 ) -> Array:
     """Rate by replica-seconds [req/s]: the lowest of the TPOT limit, the E2E limit and every concurrency cap.
 
     NaN where the machine or the lengths are unknown, or where nothing limits the rate.
     """
+    reads = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token)
     rate = np.fmin(
         kernels.rate_at_tpot(tpot_share, request_work_s),
-        kernels.rate_at_e2e(e2e_slo_s, prefill_latency_s, output_tokens_mean, step_weights_read_s, request_work_s),
+        rate_at_e2e(e2e_slo_s, prefill_latency_s, output_tokens_mean, reads, request_work_s),
     )
     for cap in (
         concurrency_memory,
@@ -116,10 +126,21 @@ def lambda_analytical(
         floor_exact(concurrency_slo_given_rate),
     ):
         finite = np.where(np.isinf(cap), np.nan, cap)
-        rate = np.fmin(
-            rate, kernels.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
-        )
+        at_cap = kernels.rate_at_concurrency(finite, output_tokens_mean, reads.at(finite), request_work_s)
+        rate = np.fmin(rate, at_cap)
     return np.where((rate > 0) & np.isfinite(rate), rate, np.nan)
+
+
+def rate_at_e2e(
+    e2e_slo_s: Array, prefill_latency_s: Array, output_tokens_mean: Array, reads: Reads, request_work_s: Array
+) -> Array:
+    """Rate at which the mean latency is the E2E limit [req/s]; its step takes what the limit leaves a token."""
+    weights = reads.step_fixed_s
+    if reads.grow:
+        left = np.maximum(e2e_slo_s - prefill_latency_s, 0.0) / output_tokens_mean
+        weights = reads.at_step_time(left, request_work_s / output_tokens_mean)
+    rate: Array = kernels.rate_at_e2e(e2e_slo_s, prefill_latency_s, output_tokens_mean, weights, request_work_s)
+    return rate
 
 
 def latency_given_s(e2e_latency_s: Array, e2e_slo_s: Array, e2e_latency_basis_code: Array) -> Array:
@@ -134,7 +155,10 @@ def lambda_instance(
     concurrency: Array,
     latency_given_s: Array,
     output_tokens_mean: Array,
-    step_weights_read_s: Array,
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
     request_work_s: Array,
     lambda_analytical: Array,
     lambda_instance_given: Array,
@@ -142,7 +166,8 @@ def lambda_instance(
     lambda_anchor: Array,
 ) -> tuple[Array, Array]:
     """Rate one replica sustains [req/s], NaN where infeasible, and where it comes from."""
-    at_cap = kernels.rate_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    weights = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token).at(concurrency)
+    at_cap = kernels.rate_at_concurrency(concurrency, output_tokens_mean, weights, request_work_s)
     little = first_given(kernels.rate_littles_law(concurrency, latency_given_s), np.minimum(at_cap, lambda_analytical))
     scaled = lambda_instance_given * (lambda_analytical / lambda_anchor)
     sources = choices("capacity_source")
@@ -173,18 +198,21 @@ def e2e_latency_used_s(
     latency_given_s: Array,
     concurrency: Array,
     output_tokens_mean: Array,
-    step_weights_read_s: Array,
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
     request_work_s: Array,
-    prefill_latency_s: Array,
-    tpot_s: Array,
+    planned_latency_s: Array,
 ) -> Array:
-    """Latency that Little's law uses [s]: given, predicted at the cap, or prefill plus decode as planned."""
-    at_cap = kernels.latency_at_concurrency(concurrency, output_tokens_mean, step_weights_read_s, request_work_s)
+    """Latency that Little's law uses [s]: given, predicted at the cap, or that of the planned point."""
+    weights = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token).at(concurrency)
+    at_cap = kernels.latency_at_concurrency(concurrency, output_tokens_mean, weights, request_work_s)
     of_slots = np.where(np.isnan(lambda_instance), np.nan, first_given(latency_given_s, at_cap))
-    # Null without a plan by itself: there is no TPOT then.
-    planned = prefill_latency_s + output_tokens_mean * tpot_s
     by_slots = capacity_model_code == _LITTLE
-    return np.where(by_slots, of_slots, planned) if np.any(by_slots) else spread(planned, of_slots)
+    if not np.any(by_slots):
+        return spread(planned_latency_s, of_slots)
+    return np.where(by_slots, of_slots, planned_latency_s)
 
 
 def e2e_limit_s(e2e_slo_s: Array, decode_tokens_per_s: Array) -> Array:

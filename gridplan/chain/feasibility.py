@@ -52,7 +52,7 @@ def infeasible_reason_code(
     concurrency_memory_worst: Array,
     capacity_model_code: Array,
     measured_here: Array,
-    step_weights_read_s: Array,
+    step_weights_least_s: Array,
     tpot_slo_s: Array,
     ttft_slo_s: Array,
     e2e_slo_s: Array,
@@ -77,7 +77,7 @@ def infeasible_reason_code(
     gated = ~(measured & (measured_here == 1))
     too_small = floor_exact(concurrency_slo_raw) < 1
     by_e2e = concurrency_slo_which == LIMITS.index("e2e")
-    unloaded = prefill_latency_s + output_tokens_mean * step_weights_read_s
+    unloaded = prefill_latency_s + output_tokens_mean * step_weights_least_s
     no_scale = np.isnan(lambda_anchor) | np.isnan(lambda_analytical) | np.isnan(lambda_instance_given)
     unscaled = (fallback_analytical == 1) & ~np.isnan(lambda_analytical)
     reasons = {
@@ -95,7 +95,7 @@ def infeasible_reason_code(
         "catalog_value_missing": catalog_complete == 0,
         "weights_exceed_memory": kv_pool_bytes_raw <= 0,
         "sequence_exceeds_pool": (concurrency_memory < 1) | (concurrency_memory_worst < 1),
-        "tpot_unreachable": gated & ((step_weights_read_s >= tpot_slo_s) | (too_small & ~by_e2e)),
+        "tpot_unreachable": gated & ((step_weights_least_s >= tpot_slo_s) | (too_small & ~by_e2e)),
         "ttft_unreachable": gated & (prefill_longest_raw_s > ttft_slo_s),
         "e2e_unreachable": gated
         & (

@@ -11,12 +11,12 @@ import numpy as np
 
 from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
+from gridplan.chain.reads import Reads
 from gridplan.formulas.fleet import carries
 from gridplan.rounding import ceil_exact
 
 __all__ = [
     "arrival_rate_next_step",
-    "batch_mean",
     "burst_to_slo",
     "busy",
     "carried",
@@ -151,11 +151,6 @@ def busy(planned_rate_per_replica: Array, request_work_s: Array) -> Array:
     return planned_rate_per_replica * request_work_s
 
 
-def batch_mean(output_tokens_per_s_replica: Array, tpot_s: Array) -> Array:
-    """Mean batch of an active replica by Little's law [sequences]."""
-    return output_tokens_per_s_replica * tpot_s
-
-
 def burst_to_slo(capacity_active: Array, arrival_rate: Array) -> Array:
     """Factor by which the peak may rise before a limit breaks [1]."""
     return capacity_active / arrival_rate
@@ -182,12 +177,26 @@ def replicas_after_loss(
     return np.where(nothing, replicas_deployed, left) if np.any(nothing) else left
 
 
-def tpot_s(step_weights_read_s: Array, busy: Array) -> Array:
+def tpot_dense_s(step_fixed_s: Array, busy: Array) -> Array:
     """Mean time per output token at the planned point [s]; null where first principles leave no time for the plan.
 
     That happens where a measured rate or a stated latency carries more than the step times allow.
     """
     idle = 1.0 - busy
-    result = step_weights_read_s / idle
+    result = step_fixed_s / idle
     overrun = idle <= 0.0
     return np.where(overrun, np.nan, result) if np.any(overrun) else result
+
+
+def tpot_mean_step_s(
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
+    busy: Array,
+    output_tokens_per_s_replica: Array,
+) -> Array:
+    """The same where experts are read by the mean batch of the planned point."""
+    reads = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token)
+    batch = kernels.batch_at_rate(output_tokens_per_s_replica, busy, *reads)
+    return spread(tpot_dense_s(reads.at(batch), busy), output_tokens_per_s_replica)

@@ -22,11 +22,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One formula of the chain: `outputs` = `function(*inputs)`."""
+    """One formula of the chain: `outputs` = `function(*inputs)`.
+
+    `width` numbers each in every combination of labels: more than one where results have a further axis.
+    """
 
     outputs: tuple[str, ...]
     function: Callable[..., Any]
     inputs: tuple[str, ...]
+    width: int = 1
 
 
 def step(outputs: str, function: Callable[..., Any], **renamed: str) -> Step:

@@ -71,6 +71,8 @@ def charges(
     class_weight: Array,
     class_prompt_tokens: Array,
     class_output_tokens: Array,
+    class_prompt_tokens_max: Array,
+    class_output_tokens_max: Array,
 ) -> tuple[Array, Array, Array, Array]:
     """Mean charge of a sequence [bytes]: at its final length, halfway, as found in the cache, and of the longest.
 
@@ -79,14 +81,16 @@ def charges(
     """
     weight, output = class_weight, class_output_tokens
     whole = (kv_efficiency == 1)[..., np.newaxis]
-    at_end = _charge(class_prompt_tokens + output, _by_class(rows), whole)
+    final, longest = class_prompt_tokens + output, class_prompt_tokens_max + class_output_tokens_max
+    at_end = _charge(final, _by_class(rows), whole)
+    at_most = at_end if np.array_equal(final, longest, equal_nan=True) else _charge(longest, _by_class(rows), whole)
     at_half = _charge(class_prompt_tokens + 0.5 * output, _by_class(held_rows), whole)
     stay = weight * output
     return (
         np.sum(weight * at_end, axis=-1),
         np.sum(weight * at_half, axis=-1),
         np.sum(stay * at_end, axis=-1) / np.sum(stay, axis=-1),
-        np.max(np.where(weight == 0.0, -np.inf, at_end), axis=-1),
+        np.max(np.where(weight == 0.0, -np.inf, at_most), axis=-1),
     )
 
 

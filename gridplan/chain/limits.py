@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridplan.chain.capacity import rate_at_e2e
 from gridplan.chain.codes import LIMITS, NULL, TIE, choices, code
 from gridplan.chain.graph import Array
 from gridplan.chain.kernels import kernels
+from gridplan.chain.reads import Reads
 
 __all__ = [
     "binding",
@@ -32,7 +34,10 @@ def limit_rates(
     request_work_s: Array,
     prefill_latency_s: Array,
     output_tokens_mean: Array,
-    step_weights_read_s: Array,
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
     e2e_slo_s: Array,
     lambda_instance: Array,
     capacity_source_code: Array,
@@ -42,19 +47,18 @@ def limit_rates(
     Ceilings are compared unfloored except the memory ceiling, so that rounding never decides what binds.
     """
     stated = (capacity_model_code == _LITTLE) & ~np.isnan(latency_given_s)
+    reads = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token)
 
     def at(cap: Array) -> Array:
         finite = np.where(np.isinf(cap), np.nan, cap)
-        predicted = kernels.rate_at_concurrency(finite, output_tokens_mean, step_weights_read_s, request_work_s)
+        predicted = kernels.rate_at_concurrency(finite, output_tokens_mean, reads.at(finite), request_work_s)
         return np.where(stated, finite / latency_given_s, predicted)
 
     # Replica-seconds have their own TPOT law; only a batch from a measured throughput is a cap there too.
     batch = at(np.where(capacity_model_code == _LITTLE, concurrency_slo_raw, concurrency_slo_given_rate))
     is_e2e = concurrency_slo_which == LIMITS.index("e2e")
     tpot_alone = kernels.rate_at_tpot(tpot_share, request_work_s)
-    e2e_alone = kernels.rate_at_e2e(
-        e2e_slo_s, prefill_latency_s, output_tokens_mean, step_weights_read_s, request_work_s
-    )
+    e2e_alone = rate_at_e2e(e2e_slo_s, prefill_latency_s, output_tokens_mean, reads, request_work_s)
     tpot = np.fmin(np.where(stated, np.nan, tpot_alone), np.where(is_e2e, np.nan, batch))
     e2e = np.fmin(np.where(stated, np.nan, e2e_alone), np.where(is_e2e, batch, np.nan))
     measured = np.where(capacity_source_code == code("capacity_source", "analytical"), np.nan, lambda_instance)

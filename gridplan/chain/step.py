@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from gridplan.chain.codes import code
-from gridplan.chain.graph import Array
+from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import first_given
+from gridplan.chain.reads import Reads
 
 __all__ = [
+    "all_reduce_token_s",
     "concurrency_compute",
     "decode_batch_quoted",
     "decode_context_quoted",
@@ -18,9 +20,14 @@ __all__ = [
     "kv_read_per_sequence_s",
     "machine_intensity",
     "prefill_compute_per_token_s",
-    "prefill_longest_s",
     "request_work_s",
+    "step_experts_s",
+    "step_fixed_s",
+    "step_per_sequence_s",
+    "step_weights_least_s",
     "step_weights_read_s",
+    "tpot_share",
+    "weights_moved_bytes",
 ]
 
 
@@ -28,7 +35,8 @@ def flop_params_count(
     params_active: Array, params_embedding: Array, params_lm_head: Array, flop_params_code: Array
 ) -> Array:
     """Parameters that a token multiplies [count]: all active ones, or without embedding and lm_head."""
-    matmul = params_active - params_embedding - params_lm_head
+    # A table that nobody counted is not taken off.
+    matmul = params_active - np.nan_to_num(params_embedding) - np.nan_to_num(params_lm_head)
     return np.where(flop_params_code == code("flop_params", "matmul"), matmul, params_active)
 
 
@@ -37,16 +45,86 @@ def machine_intensity(machine_intensity: Array, peak_flops: Array, memory_bandwi
     return first_given(machine_intensity, kernels.machine_intensity(peak_flops, memory_bandwidth_bytes_per_s))
 
 
-def step_weights_read_s(
+def step_fixed_s(
     step_weights_s: Array,
     weights_read_bytes: Array,
+    experts_read_bytes: Array,
     tensor_parallel: Array,
     memory_bandwidth_bytes_per_s: Array,
     mbu: Array,
+    num_layers: Array,
+    step_overhead_s: Array,
+    layer_overhead_s: Array,
+    all_reduce_s: Array,
 ) -> Array:
-    """Weight read of one decode step [s]."""
-    computed = kernels.step_weights_s(weights_read_bytes, tensor_parallel, memory_bandwidth_bytes_per_s, mbu)
-    return first_given(step_weights_s, computed)
+    """What every decode step takes, whatever its batch [s]: weights outside the routed experts, and overheads."""
+    always = weights_read_bytes - experts_read_bytes
+    read = kernels.step_weights_s(always, tensor_parallel, memory_bandwidth_bytes_per_s, mbu)
+    # Without a model there are no layers to charge.
+    layers = np.nan_to_num(num_layers)
+    overheads = kernels.step_overheads_s(step_overhead_s, layer_overhead_s, layers, tensor_parallel, all_reduce_s)
+    return first_given(step_weights_s, read + overheads)
+
+
+def step_experts_s(
+    step_weights_s: Array,
+    experts_read_bytes: Array,
+    tensor_parallel: Array,
+    moe_data_parallel: Array,
+    memory_bandwidth_bytes_per_s: Array,
+    mbu_experts: Array,
+) -> Array:
+    """Read of all routed experts [s], over all ranks that share them; 0 in a dense model and beside a given t_w."""
+    ranks = tensor_parallel * moe_data_parallel
+    read = kernels.step_experts_s(experts_read_bytes, ranks, memory_bandwidth_bytes_per_s, mbu_experts)
+    none = (experts_read_bytes == 0) | ~np.isnan(step_weights_s)
+    return np.where(none, 0.0, read)
+
+
+def step_weights_read_s(
+    step_fixed_s: Array, step_experts_s: Array, num_experts: Array, experts_per_token: Array, decode_batch_quoted: Array
+) -> Array:
+    """The part of a decode step that its context does not change, at the quoted batch, or at one sequence [s]."""
+    batch = np.where(np.isnan(decode_batch_quoted), 1.0, decode_batch_quoted)
+    return spread(Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token).at(batch), batch)
+
+
+def weights_moved_bytes(
+    weights_read_bytes: Array,
+    experts_read_bytes: Array,
+    num_experts: Array,
+    experts_per_token: Array,
+    decode_batch_quoted: Array,
+) -> Array:
+    """Weights that the quoted decode step moves in the whole model [bytes]: of routed experts those it touches."""
+    share = kernels.experts_touched_share(num_experts, experts_per_token, decode_batch_quoted)
+    idle = np.where(experts_read_bytes == 0, 0.0, experts_read_bytes * (1.0 - share))
+    return spread(weights_read_bytes - idle, decode_batch_quoted)
+
+
+def step_weights_least_s(
+    step_fixed_s: Array, step_experts_s: Array, num_experts: Array, experts_per_token: Array
+) -> Array:
+    """The least of it, in a step of one sequence [s]."""
+    return Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token).at(np.ones(()))
+
+
+def tpot_share(
+    step_fixed_s: Array,
+    step_experts_s: Array,
+    num_experts: Array,
+    experts_per_token: Array,
+    tpot_slo_s: Array,
+    request_work_s: Array,
+    output_tokens_mean: Array,
+) -> Array:
+    """Share of a replica left for work that grows with traffic at the TPOT limit [1].
+
+    The batch there reads the experts it touches: n = x O TPOT sequences at the rate x of the limit.
+    """
+    reads = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token)
+    per_sequence_s = request_work_s / output_tokens_mean
+    return spread(kernels.tpot_share(reads.at_step_time(tpot_slo_s, per_sequence_s), tpot_slo_s), per_sequence_s)
 
 
 def kv_read_per_context_token_s(
@@ -69,6 +147,18 @@ def kv_read_per_sequence_s(kv_read_per_context_token_s: Array, step_context_toke
     return kv_read_per_context_token_s * step_context_tokens
 
 
+def all_reduce_token_s(
+    prefill_stated: Array,
+    num_layers: Array,
+    hidden_size: Array,
+    tensor_parallel: Array,
+    link_bandwidth_bytes_per_s: Array,
+) -> Array:
+    """All-reduce bytes of one token of a rank's step [s]; inside a stated prefill already."""
+    bytes_s = kernels.all_reduce_per_token_s(num_layers, hidden_size, tensor_parallel, link_bandwidth_bytes_per_s)
+    return np.where(prefill_stated == 1, 0.0, bytes_s)
+
+
 def prefill_compute_per_token_s(
     prefill_per_token_s: Array,
     flop_params_count: Array,
@@ -76,17 +166,23 @@ def prefill_compute_per_token_s(
     peak_flops: Array,
     mfu: Array,
     data_parallel: Array,
+    all_reduce_token_s: Array,
 ) -> Array:
-    """Replica time of prefilling one prompt token [s]."""
+    """Replica time of one prompt token outside attention [s]: its multiplications and all-reduces."""
     computed = kernels.prefill_per_token_s(flop_params_count, tensor_parallel, peak_flops, mfu, data_parallel)
-    return first_given(prefill_per_token_s, computed)
+    return first_given(prefill_per_token_s, computed + all_reduce_token_s / data_parallel)
 
 
-def prefill_longest_s(
-    prefill_compute_per_token_s: Array, data_parallel: Array, prompt_tokens_max: Array, prefix_hit_ratio: Array
+def step_per_sequence_s(
+    step_per_sequence_given_s: Array,
+    decode_stated: Array,
+    sequence_overhead_s: Array,
+    prefill_compute_per_token_s: Array,
+    data_parallel: Array,
 ) -> Array:
-    """Unqueued prefill of the longest prompt [s]; one prompt runs on one attention rank."""
-    return np.asarray(prefill_compute_per_token_s * data_parallel * prompt_tokens_max * (1 - prefix_hit_ratio))
+    """What a sequence adds to a step beside its cache [s]; nothing where the step is stated as a whole."""
+    computed = kernels.step_per_sequence_total_s(sequence_overhead_s, prefill_compute_per_token_s, data_parallel)
+    return first_given(step_per_sequence_given_s, np.where(decode_stated == 1, 0.0, computed))
 
 
 def concurrency_compute(
@@ -128,8 +224,3 @@ def decode_context_quoted(
 def request_work_s(prefill_work_s: Array, decode_work_s: Array) -> Array:
     """Replica time one request takes [s]: its prefill and its share of decode steps, without the weight read."""
     return prefill_work_s + decode_work_s
-
-
-def prefill_latency_s(prefill_work_s: Array, data_parallel: Array) -> Array:
-    """Unqueued prefill of the mean prompt as its request sees it [s]; one prompt runs on one attention rank."""
-    return prefill_work_s * data_parallel

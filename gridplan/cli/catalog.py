@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "diff": ("gridplan.cli.catalog_diff", "Show what your own entries change."),
     "validate": ("gridplan.cli.catalog_validate", "Check every entry: faults, gaps, age."),
+    "step-constants": ("gridplan.cli.catalog_step", "List achieved shares and overheads of a step."),
     "import-model": ("gridplan.cli.import_model", "Read a published config.json into an entry."),
 }
 """Commands on entries: the module, imported only when called, and the line of `--help`."""
@@ -80,7 +81,7 @@ def _engine_cells(engine: Engine) -> Cells:
 
     versions = range_text(engine.version_from, engine.version_to)
     rule = (engine.fraction_meaning, engine.default_fraction, engine.block_tokens, engine.activation_rule)
-    return (engine.id, versions, *rule, engine.mbu, engine.mfu, engine.as_of, engine.cls)
+    return (engine.id, versions, *rule, engine.as_of, engine.cls)
 
 
 def _dtype_cells(dtype: Dtype) -> Cells:
@@ -98,7 +99,7 @@ COLUMNS: Mapping[str, tuple[Callable[[Any], Cells], str]] = {
         "layer groups",
     ),
     "instances": (_instance_cells, "id|gpu|GPUs|scale-up|USD/h|USD/GPU-h|price|region|as of|class"),
-    "engines": (_engine_cells, "id|versions|fraction|default|block|activations|MBU|MFU|as of|class"),
+    "engines": (_engine_cells, "id|versions|fraction|default|block|activations|as of|class"),
     "dtypes": (_dtype_cells, "name|bits|computes in|requires|class"),
 }
 """By kind: what a row of the table holds, and the headings."""

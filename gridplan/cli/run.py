@@ -27,8 +27,14 @@ __all__ = ["command"]
 @click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
 @click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 2e9).")
-@click.option("--outputs", default=None, metavar="NAME,...", help="Compute and write only these measures.")
+@click.option(
+    "--outputs",
+    default=None,
+    metavar="NAME,...",
+    help="Compute and write these measures; `default` stands for those of every cube.",
+)
 @click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")
+@click.option("--simulate", is_flag=True, help="Simulate the cells whose latencies no formula predicts.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "none"]), default="zstd", show_default=True)
 @click.option("--single-file", is_flag=True, help="Write one Parquet file whatever the size.")
 @catalog_option
@@ -42,6 +48,7 @@ def command(
     max_cells: int | None,
     outputs: str | None,
     drop_infeasible: bool,
+    simulate: bool,
     compression: str,
     single_file: bool,
     catalog: str | None,
@@ -65,8 +72,9 @@ def command(
             force=force,
             resume=resume,
             max_cells=max_cells or DEFAULT_MAX_CELLS,
-            outputs=None if outputs is None else [name.strip() for name in outputs.split(",") if name.strip()],
+            outputs=_names(outputs),
             drop_infeasible=drop_infeasible,
+            simulate=simulate,
             compression=compression,  # type: ignore[arg-type]
             single_file=single_file,
             workers=workers,
@@ -78,6 +86,16 @@ def command(
         click.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(_table(result))
+
+
+def _names(outputs: str | None) -> list[str] | None:
+    """Names of measures; an empty list would be a cube without any."""
+    if outputs is None:
+        return None
+    names = [name.strip() for name in outputs.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--outputs names no measure")
+    return names
 
 
 @contextlib.contextmanager
@@ -115,9 +133,12 @@ def _table(result: RunResult) -> str:
         rows.append(f"rows        {result.rows:,}: cells without a plan are left out")
     if found["feasible"] is not None:
         rows.append(f"feasible    {found['feasible']:,} ({found['feasible_share']:.1%})")
-    for title, key in (("binds", "binding_constraint"), ("infeasible", "infeasible_reason")):
+    rows_of = {"binds": "binding_constraint", "infeasible": "infeasible_reason", "flagged": "latency_flag"}
+    for title, key in rows_of.items():
         if found[key]:
             rows.append(f"{title:<12}" + ", ".join(f"{label} {count:,}" for label, count in found[key].items()))
+    if found["latency_source"].get("simulated"):
+        rows.append(f"simulated   {found['latency_source']['simulated']:,}")
     if found["cheapest"]:
         rows += ["", "cheapest feasible per model (USD per 1M output tokens)"]
         width = max(len(best["model"]) for best in found["cheapest"])

@@ -23,6 +23,7 @@ _FORM_KEYS = {
     "<geomspace>": ("geomspace",),
     "<arange>": ("arange",),
     "<catalog>": ("catalog", "where"),
+    **dict.fromkeys(("<mean>", "<quantiles>", "<kind>", "<scv>"), ("mean", "scv", "kind", "quantiles", "max", "nodes")),
 }
 _MADE_OF_SECTIONS = {"workload": "workloads", "scenario": "scenarios"}
 
@@ -103,6 +104,10 @@ def _model_of(path: KeyPath) -> type[Strict]:
             return models.ScenarioEntry
         case ("scenarios", _, "classes", _):
             return models.ClassChange
+        case ("scenarios", _, "classes", _, _):
+            return models.LimitChange
         case (*_, "classes", int()):
             return models.ClassEntry
+        case (*_, "classes", int(), _):
+            return models.SloLimit
     return Contract

@@ -28,6 +28,8 @@ __all__ = [
     "APPLIES_TO",
     "AXIS",
     "CHANGE",
+    "CLASS_LENGTH",
+    "LENGTH",
     "SCALAR",
     "TEXT",
     "VALUE",
@@ -38,6 +40,7 @@ __all__ = [
     "CatalogAxis",
     "ChangeForm",
     "Geomspace",
+    "LengthForm",
     "Linspace",
     "MultiplyBy",
     "PlainOrBy",
@@ -125,6 +128,28 @@ class AddTo(Strict):
     add: PlainOrBy = required(_PLAIN_OR_BY, "What is added, in the unit of the input; may be negative.")
 
 
+class LengthForm(Strict):
+    """Random lengths: a kind with its mean and squared coefficient of variation, or quantiles."""
+
+    mean: Scalar | None = optional(SCALAR, "The mean length in tokens.")
+    scv: Scalar | None = optional(
+        SCALAR,
+        "Squared coefficient of variation, variance / mean^2; 1 for exponential and 0 for deterministic lengths.",
+    )
+    kind: str | None = optional(
+        TEXT, "deterministic, exponential, gamma or lognormal; empirical for quantiles, which need not say so."
+    )
+    quantiles: dict[str, Scalar] | None = optional(
+        map_of(SCALAR), "Lengths in tokens by percentile, instead of mean and scv: {50: 120, 90: 800, 99: 4000}."
+    )
+    max: Scalar | None = optional(SCALAR, "The longest length in tokens; omitted = that of the longest node.")
+    nodes: Scalar | None = optional(
+        SCALAR,
+        "Number of equally probable lengths that stand for the distribution, 1 to 256; omitted = 16, or 8 for "
+        "a prompt whose output is random too.",
+    )
+
+
 class Linspace(Strict):
     """Labels at equal distances."""
 
@@ -165,6 +190,13 @@ CHANGE = choice(
     {**_VALUES, "<multiply>": shape_of(MultiplyBy), "<add>": shape_of(AddTo)},
     "must be a value, {by: ...}, {value: ...}, {multiply: ...} or {add: ...}",
 )
+_RANDOM = dict.fromkeys(("<mean>", "<quantiles>", "<kind>", "<scv>"), shape_of(LengthForm))
+_RANDOM_FORMS = "{mean: ..., scv: ..., kind: ...} or {quantiles: {50: ..., 99: ...}}"
+LENGTH = choice(
+    {**_VALUES, **_RANDOM},
+    f"must be a number, a text, {{by: ...}}, {{value: ..., class: ..., source: ...}}, {_RANDOM_FORMS}",
+)
+CLASS_LENGTH = choice({"<plain>": SCALAR, **_RANDOM}, f"must be a number, a text, {_RANDOM_FORMS}")
 AXIS = choice(
     {
         "<list>": list_of(SCALAR),

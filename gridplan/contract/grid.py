@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from gridplan.contract.catalog_folder import CatalogFolder
 
-__all__ = ["Axis", "By", "Change", "Given", "Grid", "Measured", "Place", "Scenario", "TrafficClass", "Workload"]
+__all__ = [
+    *("Axis", "By", "Change", "Given", "Grid", "Lengths", "Measured", "Place", "Scenario", "TrafficClass", "Workload"),
+]
 
 Scalar = float | str
 
@@ -61,13 +63,35 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Lengths:
+    """Random lengths in tokens: `kind` with its mean and scv, or `empirical` with its quantiles.
+
+    `quantiles` holds pairs of a percentile and a length, both rising; `longest` is the greatest length where one is
+    stated; `nodes` is the number of classes that stand for the distribution, where it is stated.
+    """
+
+    kind: str
+    mean: float
+    scv: float
+    quantiles: tuple[tuple[float, float], ...] = ()
+    longest: float | None = None
+    nodes: int | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """One class of requests: its share of arrivals and its lengths in tokens."""
+    """One class of requests: its share of arrivals, its lengths in tokens, and what it states of itself.
+
+    `own` has the inputs that hold for this class alone (latency limits, prefix hits), under their names; what it lacks
+    is that of the contract. The one class of a workload whose lengths are random has the name "".
+    """
 
     name: str
     weight: float
-    prompt_tokens: float
-    output_tokens: float
+    prompt_tokens: float | Lengths
+    output_tokens: float | Lengths
+    own: Mapping[str, Given] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +106,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A named set of changes; `classes` maps a class name to changes of weight, prompt_tokens, output_tokens."""
+    """A named set of changes; `classes` maps a class name to changes of its weight, lengths, hits and limits."""
 
     name: str
     changes: Mapping[str, Change]

@@ -112,7 +112,7 @@ def _grid(
     if contract.priced_on:
         reader.date(contract.priced_on, ("priced_on",))
     workloads = read_workloads(reader, contract)
-    classes = tuple(dict.fromkeys(item.name for workload in workloads for item in workload.classes))
+    classes = tuple(dict.fromkeys(item.name for workload in workloads for item in workload.classes if item.name))
     paths: list[KeyPath] = [("workloads", item.name) if item.name else ("workload",) for item in workloads]
     classes_known = not any(reader.problems.broken_inside((*path, "classes")) for path in paths)
     return Grid(

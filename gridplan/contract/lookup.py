@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gridplan.contract.grid import By, Given, Grid, Place, Scalar
+from gridplan.contract.grid import By, Given, Grid, Lengths, Place, Scalar
 from gridplan.contract.labels import LabelBook
 
-__all__ = ["gpus_of", "labels_of", "plain_values", "stated"]
+__all__ = ["gpus_of", "labels_of", "plain_values", "stated", "stated_length"]
 
 
 def stated(grid: Grid, name: str) -> Iterator[Given]:
@@ -58,6 +58,13 @@ def plain_values(grid: Grid, name: str, workload: int) -> tuple[list[float], Pla
     if given is None or not isinstance(given.value, float):
         return [], None
     return [given.value], given.place
+
+
+def stated_length(length: float | Lengths) -> float:
+    """A length [tokens]; of a distribution its mean or its highest quantile, for its nodes are not known here."""
+    if not isinstance(length, Lengths):
+        return length
+    return length.quantiles[-1][1] if length.quantiles else length.mean
 
 
 def _flat(value: Scalar | By) -> Iterator[Scalar]:

@@ -20,7 +20,7 @@ SETTINGS = (
 _SEVERAL = {
     "classes": "workload, prompt_tokens, output_tokens or context_tokens",
     "scheduler": "max_num_seqs or max_num_batched_tokens",
-    "slo": "ttft_slo_s, tpot_slo_s or e2e_slo_s",
+    "slo": "ttft_slo_s, tpot_slo_s, e2e_slo_s or itl_slo_s",
 }
 
 

@@ -14,11 +14,13 @@ from gridplan.contract.forms import (
     APPLIES_TO,
     AXIS,
     CHANGE,
+    CLASS_LENGTH,
     SCALAR,
     TEXT,
     VALUE,
     AxisForm,
     ChangeForm,
+    LengthForm,
     Scalar,
     ValueForm,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "ClassEntry",
     "Contract",
     "Deployment",
+    "LimitChange",
     "Policy",
     "ScenarioEntry",
     "Section",
@@ -72,21 +75,37 @@ else:
     _SloInput = type("_SloInput", (Section,), dict.fromkeys(section_inputs(slo_only=True), _INPUT))
 
 
+class SloLimit(Strict):
+    """A latency limit and the percentile that it binds."""
+
+    limit: ValueForm | None = optional(VALUE, "The limit, in seconds or as text with a unit.")
+    percentile: ValueForm | None = optional(VALUE, "`mean`, or a percentile from 50 to 99.9.")
+
+
+class LimitChange(Strict):
+    """What a scenario changes in a latency limit of one class."""
+
+    limit: ChangeForm | None = optional(CHANGE, "The limit, in seconds or as text with a unit.")
+    percentile: ChangeForm | None = optional(CHANGE, "`mean`, or a percentile from 50 to 99.9.")
+
+
+_LIMIT, _LIMIT_CHANGE = shape_of(SloLimit), shape_of(LimitChange)
+_OWN = "of this class alone; omitted = that of the contract."
+
+
 class ClassEntry(Strict):
     """One class of requests; give `weight` for every class or `count` for every class."""
 
     name: str = required(TEXT, "The name that scenarios use.")
     weight: Scalar | None = optional(SCALAR, "Share of the arrivals; the weights sum to 1.")
     count: Scalar | None = optional(SCALAR, "Number of arrivals; normalised to a share.")
-    prompt_tokens: Scalar = required(SCALAR, "Prompt length in tokens.")
-    output_tokens: Scalar = required(SCALAR, "Output length in tokens.")
-
-
-class SloLimit(Strict):
-    """A latency limit and the percentile that it binds."""
-
-    limit: ValueForm | None = optional(VALUE, "The limit, in seconds or as text with a unit.")
-    percentile: ValueForm | None = optional(VALUE, "`mean`, or a percentile from 50 to 99.9.")
+    prompt_tokens: Scalar | LengthForm = required(CLASS_LENGTH, "Prompt length in tokens, or how it is distributed.")
+    output_tokens: Scalar | LengthForm = required(CLASS_LENGTH, "Output length in tokens, or how it is distributed.")
+    prefix_hit_ratio: ValueForm | None = optional(VALUE, f"Share of prompt tokens found in the prefix cache, {_OWN}")
+    ttft: SloLimit | None = optional(_LIMIT, f"Limit on the time to first token {_OWN}")
+    tpot: SloLimit | None = optional(_LIMIT, f"Limit on the time per output token {_OWN}")
+    e2e: SloLimit | None = optional(_LIMIT, f"Limit on the end-to-end latency {_OWN}")
+    itl: SloLimit | None = optional(_LIMIT, f"Limit on the inter-token latency {_OWN}")
 
 
 class ClassChange(Strict):
@@ -95,6 +114,11 @@ class ClassChange(Strict):
     weight: ChangeForm | None = optional(CHANGE, "Share of the arrivals.")
     prompt_tokens: ChangeForm | None = optional(CHANGE, "Prompt length in tokens.")
     output_tokens: ChangeForm | None = optional(CHANGE, "Output length in tokens.")
+    prefix_hit_ratio: ChangeForm | None = optional(CHANGE, "Share of prompt tokens found in the prefix cache.")
+    ttft: LimitChange | None = optional(_LIMIT_CHANGE, "Limit on the time to first token.")
+    tpot: LimitChange | None = optional(_LIMIT_CHANGE, "Limit on the time per output token.")
+    e2e: LimitChange | None = optional(_LIMIT_CHANGE, "Limit on the end-to-end latency.")
+    itl: LimitChange | None = optional(_LIMIT_CHANGE, "Limit on the inter-token latency.")
 
 
 class WorkloadSection(_EveryInput):
@@ -105,9 +129,6 @@ class WorkloadSection(_EveryInput):
     )
 
 
-_LIMIT = shape_of(SloLimit)
-
-
 class Slo(_SloInput):
     """Latency limits."""
 
@@ -115,6 +136,7 @@ class Slo(_SloInput):
     tpot: SloLimit | None = optional(_LIMIT, "Time per output token: tpot_slo_s and tpot_slo_percentile.")
     e2e: SloLimit | None = optional(_LIMIT, "End-to-end latency: e2e_slo_s and e2e_slo_percentile.")
     itl: SloLimit | None = optional(_LIMIT, "Inter-token latency: itl_slo_s and itl_slo_percentile.")
+    goodput: ValueForm | None = optional(VALUE, "Share of requests that meet all limits: goodput_target.")
 
 
 class Deployment(_EveryInput):

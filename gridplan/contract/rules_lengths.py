@@ -6,8 +6,8 @@ import math
 
 from gridplan.contract.context import Context
 from gridplan.contract.grid import Change, Place, Scenario, TrafficClass, Workload
-from gridplan.contract.lookup import plain_values
-from gridplan.contract.traffic import weight_sum_problem
+from gridplan.contract.lookup import plain_values, stated_length
+from gridplan.contract.traffic import has_random_lengths, weight_sum_problem
 
 __all__ = ["check_lengths"]
 
@@ -18,7 +18,10 @@ _TOO_MANY = "prompt_tokens, output_tokens and context_tokens are all given; cont
 def check_lengths(context: Context) -> None:
     """All rules of this module."""
     _classes_or_lengths(context)
+    random = _with_random_lengths(context)
     for index, workload in enumerate(context.grid.workloads):
+        if workload.name in random:
+            continue
         _two_of_three(context, workload.name)
         _context_above_output(context, index)
     for scenario in context.grid.scenarios:
@@ -32,12 +35,26 @@ def _with_classes(context: Context) -> list[str]:
     return [name for name, section in sections.items() if section.classes]
 
 
+def _with_random_lengths(context: Context) -> list[str]:
+    """The names of the workloads whose lengths are a distribution."""
+    sections = context.contract.workloads or {"": context.contract.workload}
+    return [name for name, section in sections.items() if not section.classes and has_random_lengths(section)]
+
+
 def _classes_or_lengths(context: Context) -> None:
     with_classes = _with_classes(context)
     for workload in with_classes:
         for name in _LENGTHS:
             if (place := context.place_for(name, workload)) is not None:
                 context.problems.at(place, f"{name} cannot stand beside classes, which state their own lengths")
+    random = _with_random_lengths(context)
+    for workload in random:
+        if (place := context.place_for("context_tokens", workload)) is not None:
+            context.problems.at(place, "context_tokens cannot stand beside a distribution of lengths")
+    for scenario in context.grid.scenarios if random else ():
+        if (change := scenario.changes.get("context_tokens")) is not None:
+            said = f"scenario {scenario.name}: context_tokens cannot stand beside a distribution of lengths"
+            context.problems.at(change.place, said)
     for scenario in context.grid.scenarios if with_classes else ():
         for name in _LENGTHS:
             change = scenario.changes.get(name)
@@ -121,5 +138,4 @@ def _changed_classes(context: Context, scenario: Scenario, workload: Workload) -
 
 
 def _class_value(item: TrafficClass, name: str, change: Change | None) -> float:
-    values = _changed([getattr(item, name)], change)
-    return values[0]
+    return _changed([stated_length(getattr(item, name))], change)[0]

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Iterator
 from gridplan.contract.axes import rounded
 from gridplan.contract.context import Context
 from gridplan.contract.forms import AddTo, MultiplyBy
-from gridplan.contract.grid import Change, Place
-from gridplan.contract.lookup import labels_of, stated
+from gridplan.contract.grid import Change
+from gridplan.contract.lookup import labels_of, stated, stated_length
 from gridplan.contract.values import out_of_bounds
 from gridplan.dictionary import dictionary
 
-__all__ = ["UNREAD", "check_single_inputs"]
-
-UNREAD = ("arrival_scv", "goodput_target", "itl_slo_s", "itl_slo_percentile")
-"""Inputs that belong to the format but that no capacity model of this version reads."""
+__all__ = ["check_single_inputs"]
 
 _SECTION_ONLY = ("workload", "slo", "deployment", "capacity", "policy", "workloads", "axes")
 _REQUIRED = {
@@ -30,7 +27,6 @@ def check_single_inputs(context: Context) -> None:
     _stated_once(context)
     _axis_or_value(context)
     _scenarios_leave_axes(context)
-    _read_by_something(context)
     _required(context)
     _scaled_within_bounds(context)
 
@@ -57,19 +53,6 @@ def _scenarios_leave_axes(context: Context) -> None:
                 advice = "" if dictionary()[key].is_label else "; it may write {multiply: x} or {add: x}"
                 message = f"scenario {name} sets {key}, which is an axis (line {context.axes[key].line}){advice}"
                 context.problems.at(context.problems.place(("scenarios", name, key)), message)
-
-
-def _read_by_something(context: Context) -> None:
-    places: dict[str, list[Place]] = {name: [context.axes[name]] for name in UNREAD if name in context.axes}
-    for name in UNREAD:
-        paths = [*context.stated.get(name, ())]
-        paths += [
-            ("scenarios", key, name) for key, entry in context.contract.scenarios.items() if name in entry.stated()
-        ]
-        places.setdefault(name, []).extend(context.problems.place(path) for path in paths)
-    for name, found in places.items():
-        for place in found:
-            context.problems.at(place, f"no capacity model of this version reads {name}; leave it out")
 
 
 def _required(context: Context) -> None:
@@ -113,7 +96,8 @@ def _base_numbers(context: Context, name: str) -> Iterator[float]:
         if default and default.replace(".", "").isdigit():
             yield float(default)
         for workload in grid.workloads:
-            yield from (getattr(item, name) for item in workload.classes if name in ("prompt_tokens", "output_tokens"))
+            lengths = [getattr(item, name) for item in workload.classes if name in ("prompt_tokens", "output_tokens")]
+            yield from (stated_length(length) for length in lengths)
         return
     yield from (value for value in labels_of(grid, name, with_scenarios=False) if isinstance(value, float))
 

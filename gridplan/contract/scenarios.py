@@ -10,6 +10,7 @@ from gridplan.contract.grid import By, Change, Scenario
 from gridplan.contract.grid import Scalar as Value
 from gridplan.contract.labels import unprintable
 from gridplan.contract.models import ClassChange, ScenarioEntry
+from gridplan.contract.sections import limit_forms
 from gridplan.contract.values import Reader
 from gridplan.contract.yaml import KeyPath
 from gridplan.dictionary import dictionary
@@ -19,6 +20,7 @@ from gridplan.quantities import parse_quantity
 __all__ = ["NOMINAL", "read_scenarios"]
 
 NOMINAL = "nominal"
+_NO_LABELS = "a value of a class cannot differ by label"
 Op = Literal["set", "multiply", "add"]
 
 
@@ -104,6 +106,14 @@ def _class_changes(reader: Reader, change: ClassChange, path: KeyPath) -> dict[s
             continue
         if (found := _class_change(reader, name, form, inner)) is not None:
             changes[name] = found
+    own = list(limit_forms(change, path))
+    if change.prefix_hit_ratio is not None:
+        own.append(("prefix_hit_ratio", change.prefix_hit_ratio, (*path, "prefix_hit_ratio")))
+    for name, form, inner in own:
+        if isinstance(_unwrapped(form, inner)[1], ByLabel):
+            reader.problems.add(inner, _NO_LABELS)
+        elif (found := _change(reader, name, form, inner)) is not None:
+            changes[name] = found
     return changes
 
 
@@ -111,7 +121,7 @@ def _class_change(reader: Reader, name: str, form: Any, path: KeyPath) -> Change
     """A change of one class: plain numbers only, because a class has no labels to differ by."""
     op, written, inner = _unwrapped(form, path)
     if isinstance(written, ByLabel):
-        reader.problems.add(path, "a value of a class cannot differ by label")
+        reader.problems.add(path, _NO_LABELS)
         return None
     unit = "1" if op == "multiply" or name == "weight" else "tokens"
     try:

@@ -29,7 +29,16 @@ _WITH_UNIT = rf"^\s*(?!{_NUMBER}\s*$){_NUMBER}\s*\S.*$"  # a number and more, bu
 _MODELS = (
     *(forms.Arange, forms.CatalogAxis, forms.Geomspace, forms.Linspace, forms.AddTo, forms.ByLabel),
     *(models.Capacity, models.CatalogEntries, models.ClassChange, models.ClassEntry, models.Deployment),
-    *(forms.MultiplyBy, models.Policy, models.ScenarioEntry, models.Slo, models.SloLimit, forms.Stated),
+    *(
+        forms.LengthForm,
+        models.LimitChange,
+        forms.MultiplyBy,
+        models.Policy,
+        models.ScenarioEntry,
+        models.Slo,
+        models.SloLimit,
+        forms.Stated,
+    ),
     models.WorkloadSection,
 )
 
@@ -51,6 +60,10 @@ def contract_schema(catalog: Catalog | None = None) -> dict[str, Any]:
         definitions[f"axis.{name}"] = _axis(name)
     for section in _SECTIONS:
         _refer(definitions[section]["properties"], "input")
+    for name in ("prompt_tokens", "output_tokens"):
+        either = [{"$ref": f"#/$defs/input.{name}"}, {"$ref": "#/$defs/LengthForm"}]
+        said = definitions[f"input.{name}"]["description"]
+        definitions["WorkloadSection"]["properties"][name] = {"description": said, "anyOf": either}
     _refer(definitions["ScenarioEntry"]["properties"], "change")
     properties = schema["properties"]
     properties["axes"] = {

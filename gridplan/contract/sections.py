@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridplan.contract.grid import Given
-from gridplan.contract.models import Contract, Section, Slo
+from gridplan.contract.models import ClassChange, ClassEntry, Contract, Section, Slo
 from gridplan.contract.values import Reader
 from gridplan.contract.yaml import KeyPath
 
-__all__ = ["read_given", "stated_paths"]
+__all__ = ["LIMITS", "limit_forms", "read_given", "stated_paths"]
 
-_LIMITS = ("ttft", "tpot", "e2e", "itl")
+LIMITS = ("ttft", "tpot", "e2e", "itl")
+"""Latencies that a limit binds: each has a limit and a percentile."""
 
 
 def read_given(reader: Reader, contract: Contract) -> dict[str, Given]:
@@ -48,12 +49,19 @@ def stated_paths(contract: Contract) -> dict[str, list[KeyPath]]:
 def _stated(name: str, section: Section) -> Iterator[tuple[str, Any, KeyPath]]:
     """Each input of a section with its form and path; `ttft: {limit, percentile}` states two."""
     if isinstance(section, Slo):
-        for label in _LIMITS:
-            limit = getattr(section, label)
-            if limit is None:
-                continue
-            if limit.limit is not None:
-                yield f"{label}_slo_s", limit.limit, (name, label, "limit")
-            if limit.percentile is not None:
-                yield f"{label}_slo_percentile", limit.percentile, (name, label, "percentile")
+        yield from limit_forms(section, (name,))
+        if section.goodput is not None:
+            yield "goodput_target", section.goodput, (name, "goodput")
     yield from ((key, form, (name, key)) for key, form in section.stated().items())
+
+
+def limit_forms(holder: Slo | ClassEntry | ClassChange, path: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
+    """The inputs behind `ttft: {limit, percentile}` and its like, each with its form and path."""
+    for label in LIMITS:
+        limit = getattr(holder, label)
+        if limit is None:
+            continue
+        if limit.limit is not None:
+            yield f"{label}_slo_s", limit.limit, (*path, label, "limit")
+        if limit.percentile is not None:
+            yield f"{label}_slo_percentile", limit.percentile, (*path, label, "percentile")

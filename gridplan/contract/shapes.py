@@ -182,4 +182,5 @@ def choice(shapes: Mapping[str, Shape], message: str = "") -> Shape:
     core = {"type": "tagged-union", "discriminator": tag_of, "choices": {tag: shapes[tag].core for tag in shapes}}
     if message:
         core |= {"custom_error_type": "form", "custom_error_message": message}
-    return Shape(core, {"oneOf": [item.json for item in shapes.values()]})
+    distinct = [item.json for index, item in enumerate(shapes.values()) if item not in [*shapes.values()][:index]]
+    return Shape(core, {"oneOf": distinct})

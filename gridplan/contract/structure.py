@@ -12,7 +12,7 @@ from typing import Any
 from pydantic_core import SchemaValidator, ValidationError
 
 from gridplan.contract.faults import fault_message
-from gridplan.contract.forms import CHANGE, VALUE
+from gridplan.contract.forms import CHANGE, LENGTH, VALUE
 from gridplan.contract.models import Contract, Section, section_inputs
 from gridplan.contract.problems import Problems
 from gridplan.contract.shapes import Shape, shape_of
@@ -21,6 +21,7 @@ from gridplan.contract.yaml import KeyPath
 __all__ = ["parse_structure"]
 
 _SECTIONS = ("workload", "slo", "deployment", "capacity", "policy")
+_RANDOM = ("prompt_tokens", "output_tokens")  # what a workload may state as a distribution
 _MAY_BE_EMPTY = (*_SECTIONS, "workloads", "catalog", "axes", "scenarios")
 
 
@@ -115,8 +116,8 @@ def _contract_validator() -> Callable[[object], Contract]:
 
 
 @lru_cache(maxsize=1)
-def _value_validators() -> tuple[Callable[[object], Any], Callable[[object], Any]]:
-    return _validator(VALUE), _validator(CHANGE)
+def _value_validators() -> tuple[Callable[[object], Any], ...]:
+    return _validator(VALUE), _validator(CHANGE), _validator(LENGTH)
 
 
 def _validator(shape: Shape) -> Callable[[object], Any]:
@@ -127,7 +128,7 @@ def _validator(shape: Shape) -> Callable[[object], Any]:
 def _inputs(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, object, Callable[[object], Any]]]:
     """Every stated input with its path and what checks its form."""
     names = frozenset(section_inputs())
-    value, change = _value_validators()
+    value, change, length = _value_validators()
     groups: list[tuple[KeyPath, Any, Callable[[object], Any]]] = [
         ((name,), data.get(name), value) for name in _SECTIONS
     ]
@@ -137,7 +138,10 @@ def _inputs(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, object, Callable
             groups += [((plural, name), member, validate) for name, member in members.items()]
     for path, group, validate in groups:
         if isinstance(group, dict):
-            yield from (((*path, name), raw, validate) for name, raw in group.items() if name in names)
+            traffic = path[0] in ("workload", "workloads")
+            for name, raw in group.items():
+                if name in names:
+                    yield (*path, name), raw, length if traffic and name in _RANDOM else validate
 
 
 def _note(error: ValidationError, prefix: KeyPath, root: object, problems: Problems) -> list[KeyPath]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gridplan.contract.forms import Scalar
-from gridplan.contract.grid import Given, TrafficClass, Workload
+from gridplan.contract.forms import ByLabel, LengthForm, Scalar, Stated
+from gridplan.contract.grid import Given, Lengths, TrafficClass, Workload
 from gridplan.contract.labels import unprintable
+from gridplan.contract.lengths import read_length
 from gridplan.contract.models import ClassEntry, Contract, WorkloadSection
+from gridplan.contract.sections import limit_forms
 from gridplan.contract.values import Reader
 from gridplan.contract.yaml import KeyPath
 from gridplan.quantities import parse_quantity
 
-__all__ = ["WEIGHT_TOLERANCE", "read_workloads", "weight_sum_problem"]
+__all__ = ["WEIGHT_TOLERANCE", "has_random_lengths", "read_workloads", "weight_sum_problem"]
 
 WEIGHT_TOLERANCE = 1e-9
+_LENGTHS = ("prompt_tokens", "output_tokens")
 
 
 def read_workloads(reader: Reader, contract: Contract) -> tuple[Workload, ...]:
@@ -45,11 +48,43 @@ def weight_sum_problem(weights: Sequence[float]) -> str | None:
 
 def _workload(reader: Reader, name: str, section: WorkloadSection, path: KeyPath) -> Workload:
     given: dict[str, Given] = {}
+    random = has_random_lengths(section)
     for key, form in section.stated().items():
+        if random and key in _LENGTHS:
+            continue
         if (item := reader.given(key, form, (*path, key))) is not None:
             given[key] = item
     classes = () if section.classes is None else _classes(reader, section.classes, (*path, "classes"))
+    if random and section.classes is None:
+        classes = _random_lengths(reader, section, path)
     return Workload(name, classes, given, reader.problems.place(path, at_key=True))
+
+
+def has_random_lengths(section: WorkloadSection) -> bool:
+    """Whether a workload states a distribution where a length may stand."""
+    return any(isinstance(form, LengthForm) for name, form in section.stated().items() if name in _LENGTHS)
+
+
+def _random_lengths(reader: Reader, section: WorkloadSection, path: KeyPath) -> tuple[TrafficClass, ...]:
+    """The one class of a workload whose prompt or output is random."""
+    forms = section.stated()
+    found: list[float | Lengths] = []
+    for name, other in zip(_LENGTHS, reversed(_LENGTHS), strict=True):
+        form = forms.get(name)
+        if form is None:
+            said = f"{other} is a distribution, and {name} does not stand beside it; give both in one workload"
+            reader.problems.add((*path, other), said, at_key=True)
+            continue
+        if isinstance(form, Stated):
+            form = form.value
+        if isinstance(form, ByLabel):
+            said = f"{name} cannot differ by label where {other} is a distribution; write several workloads"
+            reader.problems.add((*path, name), said)
+            continue
+        length = read_length(reader, name, form, (*path, name))
+        if length is not None:
+            found.append(length)
+    return (TrafficClass("", 1.0, found[0], found[1]),) if len(found) == len(_LENGTHS) else ()
 
 
 def _classes(reader: Reader, entries: Sequence[ClassEntry], path: KeyPath) -> tuple[TrafficClass, ...]:
@@ -69,18 +104,28 @@ def _classes(reader: Reader, entries: Sequence[ClassEntry], path: KeyPath) -> tu
         first.setdefault(entry.name, index)
     shares = _shares(reader, entries, path)
     lengths = [_lengths(reader, entry, (*path, index)) for index, entry in enumerate(entries)]
+    own = [_own(reader, entry, (*path, index)) for index, entry in enumerate(entries)]
     if shares is None or problems.broken_inside(path):
         return ()
     return tuple(
-        TrafficClass(entry.name, share, prompt, output)
-        for entry, share, (prompt, output) in zip(entries, shares, lengths, strict=True)
+        TrafficClass(entry.name, share, prompt, output, stated)
+        for entry, share, (prompt, output), stated in zip(entries, shares, lengths, own, strict=True)
     )
 
 
-def _lengths(reader: Reader, entry: ClassEntry, path: KeyPath) -> tuple[float, float]:
-    prompt = reader.number("prompt_tokens", entry.prompt_tokens, (*path, "prompt_tokens"))
-    output = reader.number("output_tokens", entry.output_tokens, (*path, "output_tokens"))
+def _lengths(reader: Reader, entry: ClassEntry, path: KeyPath) -> tuple[float | Lengths, float | Lengths]:
+    prompt = read_length(reader, "prompt_tokens", entry.prompt_tokens, (*path, "prompt_tokens"))
+    output = read_length(reader, "output_tokens", entry.output_tokens, (*path, "output_tokens"))
     return prompt or 0.0, output or 0.0
+
+
+def _own(reader: Reader, entry: ClassEntry, path: KeyPath) -> dict[str, Given]:
+    """What a class states of itself: its latency limits and its prefix hits, under the names of the inputs."""
+    forms = list(limit_forms(entry, path))
+    if entry.prefix_hit_ratio is not None:
+        forms.append(("prefix_hit_ratio", entry.prefix_hit_ratio, (*path, "prefix_hit_ratio")))
+    items = {name: reader.given(name, form, place) for name, form, place in forms}
+    return {name: item for name, item in items.items() if item is not None}
 
 
 def _shares(reader: Reader, entries: Sequence[ClassEntry], path: KeyPath) -> list[float] | None:

@@ -15,10 +15,13 @@ import numpy as np
 from gridplan import chain
 from gridplan.contract.grid import Given, Grid, Measured
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.class_inputs import CLASS_INPUTS
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
 
 __all__ = ["MEASURED_SETTINGS", "SETTINGS", "anchor_fields"]
+
+_LIMIT_INPUTS = tuple(name for name in CLASS_INPUTS if "_slo_" in name)
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     "gpu": ("gpu",),
@@ -30,18 +33,17 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "pipeline_parallel": ("pipeline_parallel",),
     "data_parallel": ("data_parallel",),
     "classes": ("class_weight", "class_prompt_tokens", "class_output_tokens"),
-    "prefix_hit_ratio": ("prefix_hit_ratio",),
+    "prefix_hit_ratio": ("class_prefix_hit_ratio",),
     "scheduler": ("max_num_seqs", "max_num_batched_tokens"),
-    "slo": (
-        *("ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
-        *("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"),
-    ),
+    "slo": tuple(f"class_{name}" for name in _LIMIT_INPUTS),
 }
 """What a measurement belongs to: names under which `applies_to` widens it, and the inputs each compares."""
 
 _AXES_OF = {
     "classes": ("prompt_tokens", "output_tokens", "context_tokens", "workload"),
     "gpu": ("gpu", "instance"),
+    "prefix_hit_ratio": ("prefix_hit_ratio",),
+    "slo": _LIMIT_INPUTS,
 }
 """Axes that carry a setting where they are not the inputs it compares."""
 
@@ -108,15 +110,19 @@ def _compare(
     anchor = build(_anchor_grid(grid, fixed))
     here = np.array(True)
     dims: frozenset[str] = frozenset()
+    weights = _same_classes(values["class_weight"], _lift(resolver, anchor, anchor.values["class_weight"]))
+    absent = (weights[0].data == 0) & (weights[1].data == 0)
     for setting in settings:
         for name in SETTINGS[setting]:
             mine = labels[name] if name in labels else values[name]
             theirs = anchor.labels[name] if name in anchor.labels else anchor.values[name]
             lifted = _lift(resolver, anchor, theirs)
-            mine, lifted = _same_classes(mine, lifted) if name.startswith("class_") else (mine, lifted)
+            of_class = name.startswith("class_")
+            if of_class:
+                mine, lifted = _same_classes(mine, lifted, edge=setting != "classes")
             same = _equal(mine.data, lifted.data)
-            here = here & (same.all(axis=-1) if name.startswith("class_") else same)
-            dims |= mine.dims | lifted.dims
+            here = here & ((same | absent).all(axis=-1) if of_class else same)
+            dims |= mine.dims | lifted.dims | (weights[0].dims | weights[1].dims if of_class else frozenset())
     rate = _analytical(anchor)
     return Field(np.asarray(here, dtype=float).reshape(_at_least(here, resolver)), dims), _lift(resolver, anchor, rate)
 
@@ -126,13 +132,13 @@ def _at_least(array: np.ndarray, resolver: Resolver) -> tuple[int, ...]:
     return array.shape if array.ndim == rank else (1,) * (rank - array.ndim) + array.shape
 
 
-def _same_classes(mine: Field, theirs: Field) -> tuple[Field, Field]:
-    """Class axes padded to one width; a class that a workload does not have has weight and lengths 0."""
+def _same_classes(mine: Field, theirs: Field, edge: bool = False) -> tuple[Field, Field]:
+    """Class axes padded to one width; a class that one lacks has weight and lengths 0, and else what the last has."""
     width = max(mine.data.shape[-1], theirs.data.shape[-1])
 
     def padded(item: Field) -> Field:
-        missing = width - item.data.shape[-1]
-        return Field(np.pad(item.data, [(0, 0)] * (item.data.ndim - 1) + [(0, missing)]), item.dims)
+        missing = [(0, 0)] * (item.data.ndim - 1) + [(0, width - item.data.shape[-1])]
+        return Field(np.pad(item.data, missing, mode="edge" if edge else "constant"), item.dims)
 
     return padded(mine), padded(theirs)
 
@@ -145,7 +151,7 @@ def _equal(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 
 def _widened(setting: str, applies_to: frozenset[str]) -> bool:
-    return setting in applies_to or all(name in applies_to for name in SETTINGS[setting])
+    return setting in applies_to or all(name in applies_to for name in _axes_of(setting))
 
 
 def _settings_axes(resolver: Resolver, settings: list[str], given: Field) -> dict[str, float | str]:

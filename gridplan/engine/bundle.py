@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gridplan import chain
 from gridplan.catalog import Catalog
 from gridplan.chain import Step
+from gridplan.chain.codes import code
 from gridplan.contract.grid import Grid
 from gridplan.engine.field import Field, Space
 from gridplan.engine.resolve import OriginOf
@@ -20,7 +23,8 @@ class Inputs:
     """Everything one cube is computed from.
 
     `values` are the arrays the chain reads; `labels` the text fields (gpu, model, ...); `stated` every input as it
-    was resolved; `warnings` what a reader of the cube must know.
+    was resolved; `warnings` what a reader of the cube must know;
+    `curves` whether latencies are read from curves, `simulate` whether a simulation fills what no formula predicts.
     """
 
     grid: Grid
@@ -31,12 +35,17 @@ class Inputs:
     stated: Mapping[str, Field]
     origins: Mapping[str, OriginOf]
     warnings: tuple[str, ...] = field(default=())
+    curves: bool = False
+    simulate: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The plan of the cube; shorter where every token of every model costs the same."""
+        """The plan of the cube: shorter where all tokens cost the same, no model has experts, or one law holds."""
         names = ("kv_uniform", "kv_uniform_model")
-        return chain.steps_for(all(bool((self.values[name].data == 1).all()) for name in names))
+        uniform = all(bool((self.values[name].data == 1).all()) for name in names)
+        dense = not np.any(np.nan_to_num(self.values["experts_read_bytes"].data))
+        queueing = bool((self.values["latency_model_code"].data == code("latency_model", "queueing")).all())
+        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate)
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

@@ -12,7 +12,7 @@ from gridplan import chain
 from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import By, Grid
-from gridplan.dictionary import dictionary, measures
+from gridplan.dictionary import all_measures, dictionary, measures
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field, Space
 from gridplan.errors import ContractError, Problem, suggestion
@@ -35,8 +35,13 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "capacity_source": choices("capacity_source"),
     "lambda_basis": choices("lambda_basis"),
     "infeasible_reason": choices("infeasible_reason"),
+    "latency_flag": choices("latency_flag"),
+    "latency_source": choices("latency_source"),
 }
 """Labels of each text measure that the chain computes, in the order of its codes."""
+
+DEFAULT = "default"
+"""Among outputs: the measures of every cube, to name others beside them."""
 
 CHAIN_NAMES: Mapping[str, str] = {name: f"{name}_code" for name in _VOCABULARY}
 """Names under which the chain computes the text measures; all other measures keep theirs."""
@@ -69,14 +74,15 @@ def column_array(plan: Plan, name: str, array: Array) -> Array:
 
 
 def named_outputs(outputs: Iterable[str] | None) -> list[str] | None:
-    """`outputs` as a list of names; a single name may stand without a list around it."""
+    """`outputs` as a list of names; a single name needs no list around it, `default` stands for its names."""
     if outputs is None:
         return None
-    return [outputs] if isinstance(outputs, str) else list(outputs)
+    stated = [outputs] if isinstance(outputs, str) else list(outputs)
+    return [name for item in stated for name in (measures() if item == DEFAULT else (item,))]
 
 
 def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
-    """The columns of a cube and the steps they need; `outputs` restricts the measures (all by default).
+    """The columns of a cube and the steps they need; `outputs` chooses the measures (those of every cube by default).
 
     Raises
     ------
@@ -85,10 +91,11 @@ def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
     """
     chosen = named_outputs(outputs)
     wanted = tuple(measures() if chosen is None else chosen)
-    unknown = [name for name in wanted if name not in measures()]
+    known = all_measures()
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise ContractError([Problem(f"{name} is not a measure{suggestion(name, measures())}") for name in unknown])
-    wanted = tuple(name for name in measures() if name in wanted)
+        raise ContractError([Problem(f"{name} is not a measure{suggestion(name, known)}") for name in unknown])
+    wanted = tuple(name for name in known if name in wanted)
     computed = {name: CHAIN_NAMES.get(name, name) for name in wanted if name not in _PASSED}
     steps = chain.needed(inputs.steps, computed.values())
     dims = chain.propagate(steps, inputs.dims)

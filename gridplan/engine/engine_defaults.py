@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from gridplan.chain.memory import first_given
 from gridplan.engine.budget import budget_values
 from gridplan.engine.field import Field, combine, lookup, varying
 from gridplan.engine.labels import Labels
-from gridplan.engine.resolve import Origin, OriginOf
 
 __all__ = ["engine_values"]
 
@@ -23,7 +21,7 @@ _LARGE_BYTES = 70 * 2**30
 
 
 def engine_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
-    """Memory fraction and its meaning, block size, scheduler limits, achieved shares, and workspace."""
+    """Memory fraction and its meaning, block size, scheduler limits and workspace."""
     engine = labels.catalog.engine
     of_engine = labels.of("engine", labels.engine, engine)
     values = {
@@ -31,9 +29,6 @@ def engine_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
     }
     blocks = labels.attribute("engine", labels.engine, engine, "kv_block_tokens", "block_tokens")
     values["kv_block_tokens"] = combine(lambda tokens: np.asarray(np.where(np.isnan(tokens), 1.0, tokens)), blocks)
-    for name in ("mbu", "mfu"):
-        share = labels.by_engine(attrgetter(name))
-        values[name] = labels.resolver.resolve(name, share, _step_origin(labels))
     values["fraction_of_free"] = lookup(
         lambda e: float(e is not None and engine(e).fraction_meaning == "of_free"), labels.engine
     )
@@ -61,19 +56,6 @@ def _fraction(labels: Labels, known: Mapping[str, Field]) -> Field:
 
     parallel = (known["tensor_parallel"], known["pipeline_parallel"])
     return varying(labels.space, lookup(fraction, labels.engine, known["gpu_memory_bytes"], *parallel))
-
-
-def _step_origin(labels: Labels) -> OriginOf:
-    """Provenance of mbu and mfu, which have their own source beside that of the engine's memory terms."""
-
-    def origin(index: Mapping[str, int]) -> Origin:
-        label = labels.engine.at(labels.space, index)
-        if label is None:
-            return Origin("", "not given", provider="none")
-        entry = labels.catalog.engine(label)
-        return Origin(entry.step_cls, entry.step_source, entry.step_as_of or "", f"engine {label}")
-
-    return origin
 
 
 def _scheduler(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:

@@ -11,6 +11,7 @@ from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, plan_columns
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
+from gridplan.engine.simulations import with_simulations
 from gridplan.store.blocks import cut
 from gridplan.store.values import put_block
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["arrays_of", "attributes", "evaluate"]
 
 
-def evaluate(grid: Grid, outputs: Iterable[str] | None = None) -> xr.Dataset:
+def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool = False) -> xr.Dataset:
     """Plan every combination of a grid.
 
     Parameters
@@ -30,7 +31,9 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None) -> xr.Dataset:
     grid
         A contract, from `gridplan.load_grid`.
     outputs
-        Names of measures to compute; all by default.
+        Names of measures to compute; without it those of every cube, for which `default` stands among others.
+    simulate
+        Simulate the cells whose latencies no formula predicts (`latency_flag`), some 100 a second and core.
 
     Returns
     -------
@@ -42,9 +45,9 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None) -> xr.Dataset:
     Raises
     ------
     ContractError
-        If an input is missing, unknown or contradictory, with every problem.
+        If an input is missing, unknown or contradictory, with every problem; if too many cells would be simulated.
     """
-    inputs = build_inputs(grid)
+    inputs = with_simulations(build_inputs(grid), simulate)
     plan = plan_columns(inputs, outputs)
     from gridplan.store.dataset import dataset_from_arrays
 

@@ -22,7 +22,7 @@ __all__ = ["Shared", "hoist"]
 HOIST_CELLS = 65_536
 """Combinations up to which a result is computed for the whole cube (policy): half a MiB, which stays in cache."""
 
-HOIST_BYTES = 32 * 2**20
+HOIST_BYTES = 128 * 2**20
 """Memory of all such results together (policy); steps beyond it are left to the blocks."""
 
 
@@ -61,7 +61,7 @@ def _split(inputs: Inputs, steps: Iterable[Step]) -> tuple[tuple[Step, ...], tup
     for item in steps:
         dims = chain.propagate((item,), dims)
         cells = prod(sizes[name] for name in dims[item.outputs[0]])
-        needs = cells * len(item.outputs)
+        needs = cells * len(item.outputs) * item.width
         if cells <= HOIST_CELLS and needs <= room and waiting.isdisjoint(item.inputs):
             room -= needs
             early.append(item)

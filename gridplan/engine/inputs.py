@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from gridplan.catalog import Catalog, load_catalog
+from gridplan.chain.figures import NO_LIMIT
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary
 from gridplan.engine.agreement import check_agreement, check_bounds
 from gridplan.engine.anchor import anchor_fields
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.class_inputs import PERCENTILES, percentile_labels, percentile_numbers
+from gridplan.engine.curves import curves_pay
 from gridplan.engine.engine_defaults import engine_values
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.hardware import gpu_values, legality, model_values, parallelism
 from gridplan.engine.kv_fields import kv_values
 from gridplan.engine.labels import Labels
 from gridplan.engine.needs import check_needs, incomplete
+from gridplan.engine.prefill_fields import attention_values
 from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
+from gridplan.engine.step_constants import step_values
 from gridplan.engine.traffic import resolve_classes
 from gridplan.engine.warnings import warnings_of
 from gridplan.errors import ContractError
@@ -36,15 +42,18 @@ _CODES = {
     "flop_params": "flop_params_code",
     "e2e_latency_basis": "e2e_latency_basis_code",
     "capacity_model": "capacity_model_code",
+    "latency_model": "latency_model_code",
 }
 """Label inputs that choose between formulas, and the code arrays the chain reads instead."""
 
 _PLAIN = (
     *("prefix_hit_ratio", "arrival_rate", "peak_to_average", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s", "rho_target"),
+    *("itl_slo_s", "goodput_target", "arrival_scv"),
     *("redundancy", "zones", "lost_units", "nodes_given", "hours_per_month", "kv_efficiency", "kv_pool_bytes_given"),
     *("kv_pool_tokens_given", "kv_bytes_per_token_given", "kv_bytes_per_sequence_given", "decode_tokens_per_s"),
     *("step_weights_s", "step_per_context_token_s", "prefill_per_token_s", "step_per_sequence_s", "e2e_latency_s"),
     *("lambda_instance_given", "decode_batch", "decode_context_tokens", "decode_tokens_at_concurrency"),
+    "closed_loop_concurrency",
 )
 """Numeric inputs that no catalog provides; defaults are those of the dictionary."""
 
@@ -53,8 +62,6 @@ Needs = Callable[[Resolver, Mapping[str, Field], Mapping[str, Field]], None]
 
 MAX_DIMENSIONS = 30
 """Dimensions of a cube (fact: NumPy broadcasts 32 arrays axes, and two are needed beside them)."""
-
-_STATIC = {"step_per_sequence_s": 0.0}
 
 
 def catalog_of(grid: Grid) -> Catalog:
@@ -87,19 +94,25 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     values.update(model_values(named, values))
     values.update(gpu_values(named))
     values.update(engine_values(named, values))
+    values.update(step_values(named))
+    values.update(attention_values(named, values["peak_flops"]))
     values.update(kv_values(named, values))
     values.update(legality(named, values))
     pricing = Pricing.of(named, values)
     values.update(pricing.values())
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
+    values["step_per_sequence_given_s"] = values.pop("step_per_sequence_s")  # the chain makes the figure in use
     values.update(_codes(resolver))
     values.update(resolve_classes(resolver))
     limits = (values["ttft_slo_s"], values["tpot_slo_s"], values["e2e_slo_s"])
     values["any_slo"] = combine(lambda a, b, c: (~(np.isnan(a) & np.isnan(b) & np.isnan(c))).astype(float), *limits)
     values["catalog_complete"] = incomplete(values, labels)
     labels["gpu_memory_source"] = named.memory_source()
-    for name in ("ttft_slo_percentile", "tpot_slo_percentile", "e2e_slo_percentile"):
-        labels[name] = resolver.resolve(name, resolver.space.constant("mean", object))
+    for name in PERCENTILES:
+        labels[name] = percentile_labels(resolver, name)
+        values[name] = percentile_numbers(labels[name])
+    for name in ("ttft", "tpot", "e2e", "itl"):
+        values[f"{name}_slo_share"] = combine(_share, values[f"{name}_slo_percentile"], values[f"{name}_slo_s"])
     labels.update(pricing.texts())
     check_bounds(resolver, values)
     check_agreement(resolver, values, labels)
@@ -110,7 +123,8 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     _stop(resolver)
     stated = dict(resolver.fields)
     said = warnings_of(resolver, values, labels, catalog)
-    return Inputs(grid, catalog, resolver.space, values, labels, stated, resolver.origins, said)
+    found = Inputs(grid, catalog, resolver.space, values, labels, stated, resolver.origins, said)
+    return replace(found, curves=curves_pay(found.space, found.steps, found.dims))
 
 
 def _stop(resolver: Resolver) -> None:
@@ -120,13 +134,21 @@ def _stop(resolver: Resolver) -> None:
 
 def _default(resolver: Resolver, name: str) -> Field | None:
     """The dictionary's default of a numeric input, where it is a number."""
-    value = _STATIC.get(name)
-    if value is None:
-        try:
-            value = float(dictionary()[name].default)
-        except ValueError:
-            return None
+    try:
+        value = float(dictionary()[name].default)
+    except ValueError:
+        return None
     return resolver.space.constant(value, np.float64)
+
+
+def _latency_law(flop_params: str) -> str:
+    """Parameters counted as in the published texts: latencies as there as well, so that one word reproduces a text."""
+    return "mean_step" if flop_params == "total" else "queueing"
+
+
+def _share(percentile: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """The share of requests that a limit is stated for: NaN for the mean, `NO_LIMIT` where there is none."""
+    return np.asarray(np.where(np.isnan(limit), NO_LIMIT, percentile / 100))
 
 
 def _codes(resolver: Resolver) -> dict[str, Field]:
@@ -134,6 +156,8 @@ def _codes(resolver: Resolver) -> dict[str, Field]:
     for name, output in _CODES.items():
         known = dictionary()[name].labels
         default = resolver.space.constant(dictionary()[name].default, object)
+        if name == "latency_model":
+            default = lookup(_latency_law, resolver.fields["flop_params"], dtype=object)
         labels = resolver.resolve(name, default)
         values[output] = lookup(known.index, labels, dtype=np.int64)
     return values

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
-from gridplan.dictionary import dictionary, measures
+from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.folds import Fold, make_fold
@@ -149,8 +149,8 @@ def _check(wanted: Mapping[str, Sequence[str]], by: Sequence[str], axes: Mapping
     if groups > MAX_SKETCHES and any(kind[0] == "p" for kinds in wanted.values() for kind in kinds):
         problems.append(Problem(f"{groups:,} groups are too many for quantiles; at most {MAX_SKETCHES:,}", key="by"))
     for name, kinds in wanted.items():
-        if name not in measures():
-            problems.append(Problem(f"{name} is not a measure{suggestion(name, measures())}"))
+        if name not in all_measures():
+            problems.append(Problem(f"{name} is not a measure{suggestion(name, all_measures())}"))
             continue
         is_label = dictionary()[name].is_label
         for kind in kinds:

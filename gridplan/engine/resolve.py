@@ -112,7 +112,7 @@ class Resolver:
         if not any(change is not None and change.op == "set" for change in changes):
             return stated
         sets = [change if change is not None and change.op == "set" else None for change in changes]
-        return self.space.stack("scenario", [self._changed(name, stated, change) for change in sets])
+        return self.space.stack("scenario", [self.changed(name, stated, change) for change in sets])
 
     def over_default(self, name: str) -> tuple[Field, Field]:
         """How a numeric input follows from its default: value = share x default + stated part.
@@ -132,7 +132,7 @@ class Resolver:
                 return share
             if change.op == "set":
                 return self.space.constant(0.0, np.float64)
-            return combine(np.multiply, share, self._value(name, change.value, change.place))
+            return combine(np.multiply, share, self.value(name, change.value, change.place))
 
         return self.space.stack("scenario", [changed(change) for change in changes]), part
 
@@ -144,12 +144,12 @@ class Resolver:
             return self.space.along(name, axis.labels, dtype), lambda _: Origin(cls, "axis of the contract")
         if name in self.grid.given:
             given = self.grid.given[name]
-            return self._value(name, given.value, given.place), lambda _: _origin(given)
+            return self.value(name, given.value, given.place), lambda _: _origin(given)
         stated = [workload.given.get(name) for workload in self.grid.workloads]
         if not any(stated):
             return None, None
         parts = [
-            self._value(name, given.value, given.place)
+            self.value(name, given.value, given.place)
             if given is not None
             else self.space.constant(self.missing(name), dtype)
             for given in stated
@@ -162,7 +162,7 @@ class Resolver:
 
         return self.space.stack("workload", parts), origin
 
-    def _value(self, name: str, value: float | str | By, place: Place | None) -> Field:
+    def value(self, name: str, value: float | str | By, place: Place | None) -> Field:
         """A stated value as a field; one value per label follows the field of its dimension."""
         if not isinstance(value, By):
             return self.space.constant(value, self.dtype(name))
@@ -185,12 +185,13 @@ class Resolver:
         changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
         if not any(changes):
             return base
-        return self.space.stack("scenario", [self._changed(name, base, change) for change in changes])
+        return self.space.stack("scenario", [self.changed(name, base, change) for change in changes])
 
-    def _changed(self, name: str, base: Field, change: Change | None) -> Field:
+    def changed(self, name: str, base: Field, change: Change | None) -> Field:
+        """A field after a scenario's change of it; itself where there is none."""
         if change is None:
             return base
-        value = self._value(name, change.value, change.place)
+        value = self.value(name, change.value, change.place)
         if change.op == "set":
             return value
         if bool(np.isnan(base.data).all()):

@@ -14,6 +14,7 @@ from gridplan.engine.columns import Plan, named_outputs, plan_columns
 from gridplan.engine.evaluate import attributes
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.job import Job, Progress
+from gridplan.engine.simulations import with_simulations
 from gridplan.engine.size import check_cap
 from gridplan.engine.summary import Summary
 from gridplan.engine.tables import catalog_hash, dimension_tables
@@ -67,6 +68,7 @@ def run(
     max_cells: int = DEFAULT_MAX_CELLS,
     outputs: Iterable[str] | None = None,
     drop_infeasible: bool = False,
+    simulate: bool = False,
     compression: Compression = "zstd",
     single_file: bool = False,
     workers: int | None = None,
@@ -92,9 +94,11 @@ def run(
     max_cells
         Refuse larger grids.
     outputs
-        Measures to compute and write; all by default.
+        Measures to compute and write; without it those of every cube, for which `default` stands among others.
     drop_infeasible
         Leave out the rows of cells without a plan; such a folder is read as a table, not as a cube.
+    simulate
+        Simulate the cells whose latencies no formula predicts (`latency_flag`), some 100 a second and core.
     compression
         `zstd`, `snappy` or `none`.
     single_file
@@ -117,7 +121,7 @@ def run(
     if force and resume:
         raise StoreError("force replaces and resume continues: give one of them")
     check_cap(grid, max_cells)
-    inputs = build_inputs(grid)
+    inputs = with_simulations(build_inputs(grid), simulate)
     chosen = named_outputs(outputs)
     plan = plan_columns(inputs, [*chosen, "status"] if chosen is not None and drop_infeasible else chosen)
     options = {
@@ -125,6 +129,7 @@ def run(
         "single_file": single_file,
         "outputs": chosen,
         "drop_infeasible": drop_infeasible,
+        "simulate": simulate,
     }
     parts = plan.layout.parts(None if single_file else plan.layout.rows_per_part)
     intent = Intent(_origin(inputs), options, plan.layout.cells, len(parts))

@@ -19,8 +19,13 @@ PRICE = "usd_per_mtok_output"
 
 READ = frozenset(
     {"status", "binding_constraint", "infeasible_reason", PRICE, "anchor_ratio", "fleet_sufficient", "model"}
+    | {"latency_flag", "latency_source", "batch_mean", "concurrency_compute", "slo_held"}
 )
 """Columns that a summary looks at."""
+
+RIDGE_SHARE = 0.5
+"""Share of the ridge from which a decode step is no longer only read from memory, and takes longer than its sum of
+reads (policy; measured error of the additive step there: 5 to 10%)."""
 
 ANCHOR_RANGE = (0.5, 2.0)
 """Anchors outside say that first principles and the measurement disagree: such prices are not ranked (policy)."""
@@ -44,6 +49,10 @@ class Summary:
         self.feasible: int | None = None
         self.binding: dict[str, int] = {}
         self.reasons: dict[str, int] = {}
+        self.flags: dict[str, int] = {}
+        self.sources: dict[str, int] = {}
+        self.missed = 0
+        self.near_ridge = 0
         self.cheapest: dict[str, Best] = {}
         self.unranked = self.short = False
         self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
@@ -53,9 +62,12 @@ class Summary:
         self.cells += other.cells
         if other.feasible is not None:
             self.feasible = (self.feasible or 0) + other.feasible
-        for mine, theirs in ((self.binding, other.binding), (self.reasons, other.reasons)):
+        pairs = ((self.binding, other.binding), (self.reasons, other.reasons))
+        for mine, theirs in (*pairs, (self.flags, other.flags), (self.sources, other.sources)):
             for label, count in theirs.items():
                 mine[label] = mine.get(label, 0) + count
+        self.near_ridge += other.near_ridge
+        self.missed += other.missed
         self.unranked = self.unranked or other.unranked
         self.short = self.short or other.short
         for model, best in other.cheapest.items():
@@ -64,9 +76,14 @@ class Summary:
     def add(self, block: Block, arrays: Mapping[str, Array]) -> None:
         """Count one block."""
         self.cells += block.rows
-        for name, into in (("binding_constraint", self.binding), ("infeasible_reason", self.reasons)):
+        counted = {"binding_constraint": self.binding, "infeasible_reason": self.reasons}
+        counted |= {"latency_flag": self.flags, "latency_source": self.sources}
+        for name, into in counted.items():
             if name in arrays:
                 self._count(name, arrays[name], block, into)
+        if "batch_mean" in arrays and "concurrency_compute" in arrays:
+            near = arrays["batch_mean"] > RIDGE_SHARE * arrays["concurrency_compute"]
+            self.near_ridge += int(np.count_nonzero(near)) * (block.rows // near.size)
         if "status" in arrays:
             status = arrays["status"]
             self.feasible = (self.feasible or 0) + int(np.count_nonzero(status == 0)) * (block.rows // status.size)
@@ -106,6 +123,9 @@ class Summary:
         if "fleet_sufficient" in arrays and (short := arrays["fleet_sufficient"] == 0).any():
             self.short = True
             price = np.where(short, np.nan, price)
+        if "slo_held" in arrays and (missed := arrays["slo_held"] == 0).any():
+            self.missed += int(np.count_nonzero(missed)) * (np.broadcast(missed, price).size // missed.size)
+            price = np.where(missed, np.nan, price)
         if "anchor_ratio" in arrays:
             anchor = arrays["anchor_ratio"]
             far = (anchor < ANCHOR_RANGE[0]) | (anchor > ANCHOR_RANGE[1])
@@ -149,6 +169,13 @@ class Summary:
                 "cells scaled by an anchor_ratio outside 0.5 to 2 are not ranked among the cheapest: there, first "
                 "principles and the measurement disagree too far"
             )
+        if self.near_ridge:
+            said.append(
+                f"in {self.near_ridge:,} cells the mean batch is above half of concurrency_compute: FLOPs lengthen a "
+                "decode step there, and its latencies are too short"
+            )
+        if self.missed:
+            said.append(f"{self.missed:,} cells whose planned point misses a limit (slo_held false) are not ranked")
         if self.short:
             said.append("cells whose nodes_given do not hold the plan (fleet_sufficient false) are not ranked")
         return said
@@ -163,5 +190,8 @@ class Summary:
             "feasible_share": share,
             "binding_constraint": dict(sorted(self.binding.items(), key=lambda item: (-item[1], item[0]))),
             "infeasible_reason": dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))),
+            "latency_source": dict(sorted(self.sources.items(), key=lambda item: (-item[1], item[0]))),
+            "slo_missed": self.missed,
+            "latency_flag": dict(sorted(self.flags.items(), key=lambda item: (-item[1], item[0]))),
             "cheapest": [{"model": model, PRICE: best.price, "labels": dict(best.labels)} for model, best in order],
         }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from gridplan.catalog import Catalog, Entry, Model, as_dict, groups_text
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.lengths import mean_length
 
 __all__ = ["catalog_hash", "dimension_tables"]
 
@@ -67,15 +68,15 @@ def _flat(entry: Mapping[str, object]) -> dict[str, object]:
 
 
 def _workloads(inputs: Inputs) -> list[dict[str, object]]:
-    """One row per class of every workload."""
+    """One row per class of every workload; a random length is shown by its mean."""
     return [
         {
             "workload": workload.name,
             "workload_rank": rank,
             "class": item.name,
             "weight": item.weight,
-            "prompt_tokens": item.prompt_tokens,
-            "output_tokens": item.output_tokens,
+            "prompt_tokens": mean_length(item.prompt_tokens),
+            "output_tokens": mean_length(item.output_tokens),
         }
         for rank, workload in enumerate(inputs.grid.workloads)
         for item in workload.classes
@@ -92,6 +93,7 @@ def catalog_hash(catalog: Catalog) -> str:
         *catalog.dtypes.values(),
         *catalog.activation_families.values(),
         *catalog.memory_terms,
+        *catalog.step_constants,
     ]
     text = json.dumps([as_dict(entry) for entry in entries], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridplan.contract.sections import LIMITS
+from gridplan.engine.class_inputs import CLASS_INPUTS, stated_by_classes
 from gridplan.engine.resolve import Resolver
 
 __all__ = ["unused"]
@@ -20,10 +22,14 @@ _BESIDE = {
     "ttft_slo_percentile": "ttft_slo_s",
     "tpot_slo_percentile": "tpot_slo_s",
     "e2e_slo_percentile": "e2e_slo_s",
+    "itl_slo_percentile": "itl_slo_s",
     "decode_context_tokens": "output_tokens",
 }
 """Inputs that say something about another one."""
 
+
+_LIMITS_NO_RATE = {"goodput_target": "goodput_held", "itl_slo_s": "slo_held"}
+"""Limits that no capacity model holds yet, and the measure on request that says whether the planned point does."""
 
 _OF_WORKSPACE = ("max_loras", "max_lora_rank")
 """Inputs that only a term of the workspace reads."""
@@ -55,7 +61,28 @@ def unused(resolver: Resolver) -> list[str]:
         said += [f"{name} {because}" for name in _OF_LAYERS if resolver.is_given(name)]
         if resolver.is_given("draft_model"):
             said.append("the cache of draft_model is not counted: kv_bytes_per_token_given is given, and must hold it")
+    said += _told_on_request(resolver)
     domains = {*resolver.fields["failure_domain"].unique, *resolver.fields["lost_domain"].unique}
     if resolver.is_given("zones") and "zone" not in domains:
         said.append("zones is not used: neither failure_domain nor lost_domain is zone")
+    return said
+
+
+def _told_on_request(resolver: Resolver) -> list[str]:
+    """Limits that a plan does not hold by itself, and percentiles of classes without a limit."""
+    said = [
+        f"{name} limits no rate: {measure} (on request) says whether the planned point meets it"
+        for name, measure in _LIMITS_NO_RATE.items()
+        if resolver.is_given(name)
+    ]
+    if any(stated_by_classes(resolver, f"{name}_slo_s") for name in LIMITS):
+        said.append(
+            "limits of single classes limit no rate: slo_held (on request) says whether each class meets its own"
+        )
+    for name in CLASS_INPUTS:
+        limit = name.replace("_percentile", "_s")
+        if not stated_by_classes(resolver, name) or limit == name:
+            continue
+        if not resolver.is_given(limit) and not stated_by_classes(resolver, limit):
+            said.append(f"{name} of a class is not used: {limit} is not given")
     return said

@@ -7,6 +7,7 @@ from datetime import date
 
 from gridplan.catalog import Catalog
 from gridplan.catalog.layers import WHOLE_CONTEXT, WINDOWED
+from gridplan.contract.grid import Lengths
 from gridplan.engine.catalog_warnings import lacking_entries, old_prices
 from gridplan.engine.field import Field
 from gridplan.engine.resolve import Resolver
@@ -41,12 +42,13 @@ def warnings_of(
             "decode_tokens_per_s has no decode_tokens_at_concurrency: a throughput measured at "
             "another batch than planned does not hold"
         )
-    mixed = any(len(workload.classes) > 1 for workload in resolver.grid.workloads)
+    mixed = any(len(workload.classes) > 1 for workload in resolver.grid.workloads) or bool(_random(resolver))
     if mixed and not resolver.is_given("resident_context"):
         warnings.append(
             "resident_context final (the default) averages classes over arrivals; long outputs stay longer, so a "
             "pool of mixed classes holds fewer: compare with residence_weighted"
         )
+    warnings += _open_ended(resolver)
     if (values["gpu_memory_utilization"].data >= 0.99).any():
         warnings.append("gpu_memory_utilization of 0.99 and more leaves the driver no memory: engines fail to start")
     warnings += _tiny(resolver)
@@ -57,6 +59,25 @@ def warnings_of(
     if resolver.grid.priced_on:
         warnings += old_prices(labels, date.fromisoformat(resolver.grid.priced_on), "priced_on")
     return (*warnings, *_percentiles_as_means(resolver))
+
+
+def _open_ended(resolver: Resolver) -> list[str]:
+    """Random lengths without a longest one: what must fit is then that of the longest node."""
+    found = [said for said, length in _random(resolver) if length.longest is None]
+    several = ", ".join(dict.fromkeys(found))
+    said = "no max: the longest request is taken from its longest node, which real ones exceed"
+    return [f"{several} has {said}"] if found else []
+
+
+def _random(resolver: Resolver) -> list[tuple[str, Lengths]]:
+    """Lengths of classes that differ from request to request, and how a message names them."""
+    return [
+        (f"{name} of class {item.name}" if item.name else name, length)
+        for workload in resolver.grid.workloads
+        for item in workload.classes
+        for name, length in (("prompt_tokens", item.prompt_tokens), ("output_tokens", item.output_tokens))
+        if isinstance(length, Lengths) and length.scv != 0
+    ]
 
 
 def _tiny(resolver: Resolver) -> list[str]:

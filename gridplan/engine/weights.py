@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gridplan.catalog import kv_projection_params, router_params
 from gridplan.chain.memory import first_given
+from gridplan.dictionary import dictionary
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
 from gridplan.engine.resolve import Origin, OriginOf
@@ -61,9 +62,15 @@ def weight_values(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field
     read = combine(first_given, published, text)
     held = combine(_with_tower, read, known["params_vision"])
     resolver, origin = labels.resolver, _of_checkpoint(labels, published)
+    rule = resolver.resolve("flop_params", labels.space.constant(dictionary()["flop_params"].default, object))
+    # Shares are of all that is held, the tower included.
+    step_read = combine(_without_embedding, read, combine(np.multiply, share["lm_head"], held), rule)
+    experts = combine(np.multiply, share["experts"], combine(first_given, resolver.peek("weights_read_bytes"), held))
     return {
         "weights_bytes": resolver.resolve("weights_bytes", held, origin),
-        "weights_read_bytes": resolver.resolve("weights_read_bytes", read, origin),
+        "weights_read_bytes": resolver.resolve("weights_read_bytes", step_read, origin),
+        "experts_read_bytes": experts,
+        "experts_per_token": labels.by_model(lambda m: m.experts_per_token),
         "expert_padding": _padding(labels),
         **_expert_ranks(labels, known),
         **{name: labels.by_model(attrgetter(name)) for name in ("num_layers", "num_moe_layers", "num_experts")},
@@ -103,6 +110,14 @@ def _params_16bit(
 def _with_tower(text: Array, vision: Array) -> Array:
     """Bytes with the vision tower, which stays in 16 bits; a tower that is not counted adds none."""
     return np.asarray(text + np.nan_to_num(vision) * BITS_16BIT / BITS_PER_BYTE)
+
+
+def _without_embedding(read: Array, lm_head_bytes: Array, rule: Array) -> Array:
+    """What a step reads: a token takes one row of the input embedding, so a table apart from lm_head is not read.
+
+    Such a table is as large as lm_head. The rule of thumb of published texts counts every parameter everywhere.
+    """
+    return np.asarray(read - np.where(rule == "matmul", lm_head_bytes, 0.0))
 
 
 def _width(kept: Array, bits: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gridplan import chain
 from gridplan.contract.grid import Grid
-from gridplan.dictionary import dictionary
+from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.budget import BUDGET_TERMS
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import column_arrays, plan_columns
@@ -46,7 +46,7 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
     inputs = build_inputs(grid)
     index = cell_index(inputs, labels)
     cell = _one_cell(inputs, index)
-    plan = plan_columns(cell)
+    plan = plan_columns(cell, all_measures())
     values = chain.evaluate(plan.steps, {name: item.data for name, item in cell.values.items()})
     arrays = column_arrays(plan, values, {name: item.data for name, item in plan.constants.items()})
     numbers = {name: float(np.ravel(array)[0]) for name, array in values.items() if np.size(array) == 1}
@@ -134,6 +134,8 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
         for name in names:
             if np.isnan(known[name]) or (name == "memory_shortfall_bytes_per_gpu" and known[name] == 0):
                 continue
+            if texts.get(name.replace("_at_slo_percentile_s", "_slo_percentile")) == "mean":
+                continue  # that is the mean above
             row = dictionary()[name]
             formula = formula_used(name, known, texts)
             lines.append(

@@ -95,6 +95,7 @@ def _page(explanation: Explanation) -> str:
         "capacity_source",
         "lambda_basis",
         "slo_basis",
+        "latency_flag",
         "gpu_memory_source",
         "priced_by",
         "price_as_of",

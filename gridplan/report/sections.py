@@ -15,6 +15,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "output_tokens_mean",
         "context_tokens_mean",
         "context_tokens_max",
+        "uncached_tokens_mean",
+        "uncached_tokens_max",
         "resident_tokens",
         "step_context_tokens",
     ),
@@ -64,7 +66,11 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("utilization_peak", "utilization_deployed", "utilization_deployed_safe", "arrival_rate_safe_after_loss"),
         *("headroom_kept_after_loss", "slo_held_after_loss", "arrival_rate_next_step"),
     ),
-    "the planned point": ("output_tokens_per_s_replica", "busy", "tpot_s", "batch_mean", "burst_to_slo"),
+    "the planned point": (
+        *("output_tokens_per_s_replica", "busy", "ttft_s", "tpot_s", "e2e_s", "batch_mean", "ridge_share"),
+        *(f"{name}_at_slo_percentile_s" for name in ("ttft", "tpot", "e2e", "itl")),
+        *("goodput", "goodput_bound", "burst_to_slo"),
+    ),
     "cost": (
         *(
             "usd_per_gpu_hour_used",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from gridplan.dictionary import dictionary
 from gridplan.quantities import format_quantity
 from gridplan.report.kv_formulas import kv_formulas
+from gridplan.report.step_formulas import rate_at_cap, step_formulas
 
 __all__ = ["formula_used", "names_in", "quantity_text", "substituted"]
 
@@ -29,9 +30,14 @@ _UNITS = {
         ),
         "bytes",
     ),
-    "longest_tokens": "tokens",
+    **dict.fromkeys(("longest_tokens", "longest_prefill_tokens"), "tokens"),
+    **dict.fromkeys(("prefix_hit_ratio_mean", "longest_prefill_hit_ratio"), "1"),
+    "experts_read_bytes": "bytes",
+    **dict.fromkeys(("num_layers", "num_experts", "experts_per_token"), "1"),
+    **dict.fromkeys(("step_fixed_s", "step_experts_s", "all_reduce_token_s", "prefill_work_s"), "s"),
+    "chunk_overhead_total_s": "s",
 }
-_THREE_DIGITS = {"tpot_s", "tpot_share", "batch_mean", "busy", "burst_to_slo"}
+_THREE_DIGITS = {"tpot_share", "batch_mean", "busy", "burst_to_slo", "ridge_share", "goodput", "goodput_bound"}
 _FIVE_DIGITS = {"weights_rank_ratio"}
 _TWO_DECIMALS = {"replicas", "replica-s/s"}
 
@@ -71,7 +77,7 @@ def quantity_text(name: str, value: float | str | None) -> str:
         return format_quantity(value, unit)
     if row is not None and row.dtype == "bool":
         return "-" if math.isnan(value) else ("yes" if value else "no")
-    if name in _THREE_DIGITS and math.isfinite(value):
+    if (name in _THREE_DIGITS or _is_latency(name)) and math.isfinite(value):
         scaled, shown = (value * 1e3, " ms") if unit == "s" and value < 1 else (value, " s" if unit == "s" else "")
         return f"{_significant(scaled)}{shown or ('' if unit == '1' else ' ' + unit)}"
     if name in _FIVE_DIGITS and math.isfinite(value):
@@ -79,6 +85,12 @@ def quantity_text(name: str, value: float | str | None) -> str:
     if unit in _TWO_DECIMALS and math.isfinite(value):
         return f"{value:,.2f} {unit}"
     return format_quantity(value, unit)
+
+
+def _is_latency(name: str) -> bool:
+    return (
+        name.endswith("_s") and name.startswith(("tpot_", "ttft_", "e2e_", "itl_", "decode_s")) and "_slo_s" not in name
+    )
 
 
 def _significant(value: float, digits: int = 3) -> str:
@@ -124,6 +136,9 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         "nodes": wide if is_wide else narrow,
         "replicas_deployed": held_wide if is_wide else held_narrow,
         **kv_formulas(known),
+        **_uncached(known),
+        **step_formulas(known),
+        **_by_law(known),
         "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
         "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
         if not math.isnan(known.get("usd_per_node_hour", math.nan))
@@ -139,6 +154,29 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     if known.get("compute_ceiling_code") == 0:
         branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
     return branches
+
+
+def _by_law(known: Mapping[str, float]) -> dict[str, str]:
+    """Formulas of the measures that depend on the law of latency of the cell."""
+    by_step = known.get("latency_model_code") == dictionary()["latency_model"].labels.index("mean_step")
+    texts = {name: dictionary()[name].formula.partition("; mean_step: ") for name in ("tpot_s", "batch_mean")}
+    if by_step:
+        return {"batch_mean": texts["batch_mean"][2]}
+    return {name: text[0] for name, text in texts.items()}
+
+
+def _uncached(known: Mapping[str, float]) -> dict[str, str]:
+    """Prompt tokens to prefill, with the hits of the contract or those that come of the classes' own."""
+    plain = {known.get(name) for name in ("prefix_hit_ratio", "prefix_hit_ratio_mean", "longest_prefill_hit_ratio")}
+    if len(plain) == 1:
+        return {
+            "uncached_tokens_mean": "prompt_tokens_mean * (1 - prefix_hit_ratio)",
+            "uncached_tokens_max": "prompt_tokens_max * (1 - prefix_hit_ratio)",
+        }
+    return {
+        "uncached_tokens_mean": "prompt_tokens_mean * (1 - prefix_hit_ratio_mean)",
+        "uncached_tokens_max": "longest_prefill_tokens * (1 - longest_prefill_hit_ratio)",
+    }
 
 
 def _by_width(name: str) -> tuple[str, str]:
@@ -167,9 +205,9 @@ def _rate_formula(model: str | None, source: str | None, binds: str | None, know
     }
     if binds in caps:
         cap = caps[binds]
-        return f"{cap} / (output_tokens_mean * step_weights_read_s + {cap} * request_work_s)"
+        return rate_at_cap(cap, known)
     if binds in ("tpot", "e2e") and not math.isnan(known.get("decode_tokens_per_s", math.nan)):
-        return "concurrency_slo / (output_tokens_mean * step_weights_read_s + concurrency_slo * request_work_s)"
+        return rate_at_cap("concurrency_slo", known)
     if binds == "tpot":
         return "tpot_share / request_work_s"
     return dictionary()["lambda_analytical"].formula

@@ -32,7 +32,7 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
     def shown(name: str, value: float | None = None) -> str:
         return quantity_text(name, known[name] if value is None else value)
 
-    best = known["prefill_latency_s"] + known["output_tokens_mean"] * known["step_weights_read_s"]
+    best = known["prefill_latency_s"] + known["output_tokens_mean"] * known["step_weights_least_s"]
     longest, request = shown("longest_tokens"), shown("context_tokens_max")
     prefill_longest = shown("prefill_longest_s", known["prefill_longest_raw_s"])
     sentences = {

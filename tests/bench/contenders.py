@@ -18,18 +18,21 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from stretched import stretched, thickened
+from stretched import COMPARED, queueing, stretched, thickened
 
 import gridplan
+from gridplan import chain
+from gridplan.chain.latency import latency_steps
+from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary, measures
 from gridplan.engine.blocks import BlockEvaluator
-from gridplan.engine.columns import plan_columns
+from gridplan.engine.columns import CHAIN_NAMES, plan_columns
 from gridplan.engine.inputs import build_inputs
 from gridplan.store.arrow import open_writer
 from gridplan.store.layout import Layout
 from gridplan.store.parquet import PartWriter, WriteOptions
 
-__all__ = ["CONTENDERS"]
+__all__ = ["CONTENDERS", "without_latencies"]
 
 WARM_CELLS = 14_400
 SCALAR_CELLS = 20_000
@@ -84,7 +87,7 @@ def broadcast(cells: float, folder: Path, clock: Clock) -> Figures:
     from broadcast import evaluate_broadcast
 
     inputs = build_inputs(stretched(cells))
-    plan = plan_columns(inputs)
+    plan = plan_columns(inputs, COMPARED)
     with clock:
         arrays = evaluate_broadcast(inputs, plan)
     return {"cells": plan.layout.cells, "result_bytes": sum(values.nbytes for values in arrays.values())}
@@ -94,17 +97,17 @@ def evaluate(cells: float, folder: Path, clock: Clock) -> Figures:
     """The whole cube as a Dataset."""
     grid = stretched(cells)
     with clock:
-        cube = gridplan.evaluate(grid)
+        cube = gridplan.evaluate(grid, COMPARED)
     return {"cells": cube["replicas"].size, "result_bytes": cube.nbytes}
 
 
 def reduce(cells: float, folder: Path, clock: Clock) -> Figures:
     """The whole cube folded as it streams by: the minimum of every number, the count of every label."""
     grid = stretched(cells)
-    kinds = {name: "count" if dictionary()[name].is_label else "min" for name in measures()}
+    kinds = {name: "count" if dictionary()[name].is_label else "min" for name in COMPARED}
     with clock:
         gridplan.reduce(grid, kinds)
-    layout = plan_columns(build_inputs(grid)).layout
+    layout = plan_columns(build_inputs(grid), COMPARED).layout
     return {"cells": layout.cells, "result_bytes": _made_bytes(layout)}
 
 
@@ -118,7 +121,7 @@ def run(cells: float, folder: Path, clock: Clock, workers: int | None = None) ->
     """The whole cube planned and written as a folder."""
     grid = stretched(cells)
     with clock:
-        result = gridplan.run(grid, folder / "cube", workers=workers, max_cells=NO_CAP)
+        result = gridplan.run(grid, folder / "cube", workers=workers, max_cells=NO_CAP, outputs=COMPARED)
     return {"cells": result.cells, "file_bytes": result.bytes}
 
 
@@ -126,8 +129,37 @@ def run_rho(cells: float, folder: Path, clock: Clock) -> Figures:
     """The whole cube of the grid that grows along utilisation targets."""
     grid = thickened(cells)
     with clock:
-        result = gridplan.run(grid, folder / "cube", max_cells=NO_CAP)
+        result = gridplan.run(grid, folder / "cube", max_cells=NO_CAP, outputs=COMPARED)
     return {"cells": result.cells, "file_bytes": result.bytes}
+
+
+def run_with_latencies(cells: float, folder: Path, clock: Clock) -> Figures:
+    """The whole cube with every measure, latencies by the law of a queue among them."""
+    return _run_queueing(cells, folder, clock, measures())
+
+
+def run_without_latencies(cells: float, folder: Path, clock: Clock) -> Figures:
+    """The same grid without the measures that need the latencies of the planned point."""
+    return _run_queueing(cells, folder, clock, without_latencies(queueing(WARM_CELLS)))
+
+
+def _run_queueing(cells: float, folder: Path, clock: Clock, outputs: tuple[str, ...]) -> Figures:
+    grid = queueing(cells)
+    with clock:
+        result = gridplan.run(grid, folder / "cube", max_cells=NO_CAP, outputs=outputs)
+    return {"cells": result.cells, "file_bytes": result.bytes}
+
+
+def without_latencies(grid: Grid) -> tuple[str, ...]:
+    """Measures of every cube whose steps read nothing that the law of a queue makes."""
+    inputs = build_inputs(grid)
+    made = {name for step in latency_steps(curves=False) for name in step.outputs}
+
+    def reads(name: str) -> bool:
+        needed = chain.needed(inputs.steps, [CHAIN_NAMES.get(name, name)])
+        return any(made.intersection(step.outputs) for step in needed)
+
+    return tuple(name for name in measures() if not reads(name))
 
 
 def run_one(cells: float, folder: Path, clock: Clock) -> Figures:
@@ -142,7 +174,7 @@ def pyarrow(cells: float, folder: Path, clock: Clock) -> Figures:
     are not on the clock.
     """
     inputs = build_inputs(stretched(cells))
-    plan = plan_columns(inputs)
+    plan = plan_columns(inputs, COMPARED)
     layout, options = plan.layout, WriteOptions()
     text = [column.name for column in layout.columns if column.dtype == "string"]
     evaluator, parts = BlockEvaluator(inputs, plan), PartWriter(layout, options)
@@ -200,6 +232,7 @@ def _size(folder: Path) -> float:
 CONTENDERS: dict[str, Contender] = {
     **{"scalar": scalar, "broadcast": broadcast, "evaluate": evaluate, "reduce": reduce, "run": run},
     **{"run1": run_one, "runrho": run_rho, "pyarrow": pyarrow, "polars": polars, "duckdb": duckdb, "memcpy": memcpy},
+    **{"latencies": run_with_latencies, "nolatencies": run_without_latencies},
 }
 
 

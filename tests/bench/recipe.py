@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from stretched import stretched
+from stretched import COMPARED, stretched
 
 from gridplan import chain
 from gridplan.chain import Array
@@ -27,6 +27,7 @@ from gridplan.store.columns import Column
 __all__ = ["LAYERS", "Tables", "tables"]
 
 _HIDDEN = ("prefill_work_s", "decode_work_s", "prefill_latency_s", "usd_per_node_hour", "gpus_per_node")
+_EXPERTS = ("step_fixed_s", "step_experts_s")
 _SETTINGS = ("redundancy", "hours_per_month", "peak_to_average")
 _OUTER = ("rho_target", "arrival_rate")
 
@@ -42,6 +43,21 @@ def _floor(x: str) -> str:
 
 def _whole(x: str) -> str:
     return f"CAST({x} AS BIGINT)"
+
+
+_ROUNDS = 12
+"""Newton steps to the batch at which a replica settles, as many as gridplan takes."""
+
+
+def _settle(number: int) -> Mapping[str, str]:
+    """One step on n = y t_w(n) / (1 - busy), where t_w grows with the experts that n sequences touch."""
+    each = "(planned * output_tokens_mean / (1.0 - busy))"
+    if number == 0:
+        return {"n0": f"CASE WHEN busy < 1 THEN {each} * (step_fixed_s + step_experts_s) END"}
+    n = f"n{number - 1}"
+    made = f"{each} * (step_fixed_s + step_experts_s * (1.0 - exp({n} * log_miss)))"
+    fall = f"(1.0 + {each} * step_experts_s * log_miss * exp({n} * log_miss))"
+    return {f"n{number}": f"CASE WHEN busy < 1 THEN {n} - ({n} - {made}) / {fall} END"}
 
 
 LAYERS: tuple[Mapping[str, str], ...] = (
@@ -75,8 +91,12 @@ LAYERS: tuple[Mapping[str, str], ...] = (
     {
         "deployed": f"{_floor('(node_count / nodes_each)')} * per_node",
         "held": "node_count * gpus_per_node",
-        "tpot_s": "CASE WHEN busy < 1 THEN step_weights_read_s / (1.0 - busy) END",
         "usd_per_hour": "node_count * usd_per_node_hour",
+    },
+    *(_settle(number) for number in range(_ROUNDS + 1)),
+    {
+        "tpot_s": "CASE WHEN busy < 1 THEN (step_fixed_s + step_experts_s * (1.0 - exp(greatest("
+        f"n{_ROUNDS}, 1.0) * log_miss))) / (1.0 - busy) END",
     },
     {
         "safe_rate": "deployed * lambda_safe",
@@ -134,15 +154,17 @@ class Tables:
 def tables(cells: float) -> Tables:
     """What the data frames start from, for the quickstart of about `cells` cells."""
     inputs = build_inputs(stretched(cells))
-    plan = plan_columns(inputs)
+    plan = plan_columns(inputs, COMPARED)
     own = [column for column in plan.layout.columns if not set(column.dims) & set(_OUTER) and column.name != "instance"]
     made = {name for layer in LAYERS for name in layer} | set(_OUTER) | {"instance"}
     own = [column for column in own if column.name not in made]
     values = _values(inputs, plan, own)
     rows = {column.name: _column(plan, column, values) for column in own}
     shape = _shape(plan)
-    for name in (*_HIDDEN, *_SETTINGS):
+    for name in (*_HIDDEN, *_EXPERTS, *_SETTINGS):
         rows[name] = pa.array(np.broadcast_to(values[name], shape).ravel())
+    miss = np.log1p(-inputs.values["experts_per_token"].data / inputs.values["num_experts"].data)
+    rows["log_miss"] = pa.array(np.broadcast_to(np.nan_to_num(miss), shape).ravel())
     rows["instance"] = pa.array([None] * int(np.prod(shape)), pa.string())
     outer = {
         axis.name: tuple(float(label) for label in axis.labels) for axis in plan.layout.axes if axis.name in _OUTER
@@ -158,7 +180,7 @@ def _shape(plan: Plan) -> tuple[int, ...]:
 def _values(inputs: Inputs, plan: Plan, own: list[Column]) -> dict[str, Array]:
     """Arrays of the columns that need neither outer axis, and of the inputs that only the expressions read."""
     sources = [plan.source[column.name] for column in own if column.name in plan.source]
-    hidden = [name for name in _HIDDEN if name not in inputs.values]
+    hidden = [name for name in (*_HIDDEN, *_EXPERTS) if name not in inputs.values]
     steps = chain.needed(inputs.steps, (*sources, *hidden))
     values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
     chain.evaluate(steps, values)
@@ -166,7 +188,10 @@ def _values(inputs: Inputs, plan: Plan, own: list[Column]) -> dict[str, Array]:
         plan.layout, steps, {c.name: plan.source[c.name] for c in own if c.name in plan.source}, {}, plan.tie_table
     )
     constants = {name: item.data for name, item in plan.constants.items()}
-    return {**{name: values[name] for name in (*_HIDDEN, *_SETTINGS)}, **column_arrays(small, values, constants)}
+    return {
+        **{name: values[name] for name in (*_HIDDEN, *_EXPERTS, *_SETTINGS)},
+        **column_arrays(small, values, constants),
+    }
 
 
 def _column(plan: Plan, column: Column, values: Mapping[str, Array]) -> Any:

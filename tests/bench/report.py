@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+import latency_cost
 import reading
-from compare import MIB, RACE, Row, machine_text, race, table, targets
+from compare import LATENCIES, MIB, RACE, Row, machine_text, race, table, targets
 
 RUNS = 3
 FLAT, LEVEL, PEAK_MIB, START_S = 1.2, 1.1, 500.0, 0.25
@@ -33,6 +34,22 @@ SIZE = """\
 
 `gridplan.run` of a cube that grows along its utilisation targets, with 139 arrival rates whatever the size: a grid that
 grows along its arrival rates makes neighbouring rows more alike, and compressing them takes less time a cell.
+"""
+
+PLANNED = """\
+## Latencies at the planned point
+
+The grid of the first sections with the law of latency that a grid has by default. *Latencies left out* writes all
+measures but those that need TPOT, TTFT, E2E or the batch of the planned point. *All cores* is the same cube by the mean
+step, from above, which makes TPOT and the batch another way and has no TTFT and E2E.
+"""
+
+FORMULAS = """\
+## Latency formulas
+
+`gridplan.formulas.operating_point` and `tpot_at_concurrency` on random replicas that differ in every input: processor
+time, the best of several runs. A quantile or a goodput comes after the means of the same cells, so its time is what it
+adds.
 """
 
 WRONG = """schema: 1
@@ -115,6 +132,11 @@ def main() -> None:
     print(_said(f"{said}, target at most {LEVEL:g}", peaks[1] <= LEVEL * peaks[0]))
     print("\n## Reading\n\nTwo filters, three columns, file by file, from the cube of 1e8 cells.\n", flush=True)
     print(*reading.report(1e8), sep="\n", flush=True)
+    print(f"\n{PLANNED}")
+    for title, cells, above in (("1e7", 1e7, small), ("1e8", 1e8, large)):
+        latencies = {**race(LATENCIES, cells, RUNS, None), "run": above["run"]}
+        print(f"### {title} cells\n", table(latencies), *targets(latencies), "", sep="\n", flush=True)
+    print(FORMULAS, *latency_cost.lines(), sep="\n", flush=True)
     print("\n## Start\n", *starts(), sep="\n", flush=True)
 
 

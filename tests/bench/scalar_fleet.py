@@ -65,8 +65,9 @@ def _add_point(x: dict[str, Any], m: dict[str, Any], planned: float) -> None:
     """What an active replica does at `planned` requests per second."""
     load, output = x["arrival_rate"], m["output_tokens_mean"]
     busy = planned * m["request_work_s"]
-    tpot = m["step_weights_read_s"] / (1.0 - busy) if busy < 1 else None
-    latency = None if tpot is None else x["prefill_work_s"] * x["data_parallel"] + output * tpot
+    times = x["times"]
+    tpot = times.at(times.settled(planned * output / (1.0 - busy))) / (1.0 - busy) if busy < 1 else None
+    latency = None if tpot is None else x["prefill_latency_s"] + output * tpot
     m.update(
         busy=busy,
         tpot_s=tpot,

@@ -13,6 +13,7 @@ from math import ceil, floor, inf, isnan, nan
 from typing import Any
 
 from scalar_fleet import add_cost, add_fleet
+from scalar_times import StepTimes, prefill_alone, prefill_beside_the_limit
 
 from gridplan.engine.inputs import Inputs
 
@@ -25,10 +26,18 @@ ASSUMED: Mapping[str, float] = {
     **dict.fromkeys(("kv_bytes_per_sequence_given", "decode_tokens_per_s", "step_weights_s"), nan),
     **dict.fromkeys(("step_per_context_token_s", "prefill_per_token_s", "e2e_latency_s", "e2e_slo_s"), nan),
     **dict.fromkeys(("lambda_instance_given", "decode_batch", "decode_context_tokens", "nodes_given"), nan),
+    **dict.fromkeys(("step_overhead_s", "layer_overhead_s", "all_reduce_s", "sequence_overhead_s"), 0.0),
+    **{"chunk_layer_overhead_s": 0.0, "step_per_sequence_given_s": nan},
     **dict.fromkeys(("machine_intensity", "max_model_len", "usd_per_gpu_hour"), nan),
-    **{"fraction_of_free": 0.0, "resident_context_code": 0, "step_context_code": 0, "flop_params_code": 0},
+    **{"fraction_of_free": 0.0, "resident_context_code": 0, "step_context_code": 0, "flop_params_code": 1},
     **{"compute_ceiling_code": 1, "capacity_model_code": 1, "failure_domain_code": 0, "lost_units": 0.0},
-    **{"class_weight": 1.0, "step_per_sequence_s": 0.0, "pipeline_parallel": 1.0, "expert_parallel": 1.0},
+    **{
+        "class_weight": 1.0,
+        "decode_stated": 1.0,
+        "prefill_stated": 1.0,
+        "pipeline_parallel": 1.0,
+        "expert_parallel": 1.0,
+    },
     **dict.fromkeys(("pipeline_parallel_legal", "data_parallel_legal"), 1.0),
     **dict.fromkeys(("expert_parallel_legal", "context_parallel_legal"), 1.0),
 }
@@ -138,26 +147,31 @@ def _rank_ratio(x: Cell) -> float:
 
 def _times(x: Cell, m: Cell) -> None:
     tp, dp, bandwidth = x["tensor_parallel"], x["data_parallel"], x["memory_bandwidth_bytes_per_s"]
-    params, read, step_context = x["params_active"], x["weights_read_bytes"], m["step_context_tokens"]
-    weights_s = read / (tp * bandwidth * x["mbu"])
+    # A table apart from lm_head is not multiplied.
+    params = x["params_active"] - x["params_embedding"] - x["params_lm_head"]
+    read, step_context = x["weights_read_bytes"], m["step_context_tokens"]
+    times = x["times"] = StepTimes(x)
     token_s = m["kv_bytes_per_token_per_gpu"] * x["pipeline_parallel"] / (bandwidth * x["mbu"] * dp)
     prefill_s = 2.0 * params / (tp * x["peak_flops"] * x["mfu"] * dp)
     sequence_s = token_s * step_context
-    hit = 1 - x["prefix_hit_ratio"]
     gain = 2.0 * params / (x["peak_flops"] / bandwidth) - step_context * m["kv_bytes_per_token"]
+    x["multiplied"] = params
     m["concurrency_compute"] = read / gain if gain > 0 else None
-    m["concurrency_slo"] = floor_guarded(max(x["tpot_slo_s"] - weights_s, 0.0) / sequence_s)
+    m["concurrency_slo"] = floor_guarded(times.batch_at(x["tpot_slo_s"], sequence_s))
+    x["decode_work_s"] = m["output_tokens_mean"] * sequence_s
+    hit = 1.0 - x["prefix_hit_ratio"]
     m.update(
-        step_weights_read_s=weights_s,
         kv_read_per_context_token_s=token_s,
         kv_read_per_sequence_s=sequence_s,
         prefill_compute_per_token_s=prefill_s,
-        tpot_share=max(1.0 - weights_s / x["tpot_slo_s"], 0.0),
-        prefill_longest_s=prefill_s * dp * m["prompt_tokens_max"] * hit,
+        uncached_tokens_mean=m["prompt_tokens_mean"] * hit,
+        uncached_tokens_max=m["prompt_tokens_max"] * hit,
     )
-    x["prefill_work_s"] = prefill_s * m["prompt_tokens_mean"] * hit
-    x["decode_work_s"] = m["output_tokens_mean"] * sequence_s
+    x["prefill_latency_s"] = m["prefill_longest_s"] = prefill_alone(x, m)
+    x["prefill_work_s"] = prefill_beside_the_limit(x, m)
     m["request_work_s"] = x["prefill_work_s"] + x["decode_work_s"]
+    reached = times.batch_at(x["tpot_slo_s"], m["request_work_s"] / m["output_tokens_mean"])
+    m["tpot_share"] = max(1.0 - times.at(reached) / x["tpot_slo_s"], 0.0)
 
 
 def _reason(x: Cell, m: Cell) -> str | None:
@@ -174,7 +188,7 @@ def _reason(x: Cell, m: Cell) -> str | None:
         return "weights_exceed_memory"
     if m["concurrency_memory"] < 1 or m["concurrency_memory_worst"] < 1:
         return "sequence_exceeds_pool"
-    if m["step_weights_read_s"] >= x["tpot_slo_s"] or m["concurrency_slo"] < 1:
+    if x["times"].at(1.0) >= x["tpot_slo_s"] or m["concurrency_slo"] < 1:
         return "tpot_unreachable"
     if m["prefill_longest_s"] > x["ttft_slo_s"]:
         return "ttft_unreachable"
@@ -189,14 +203,17 @@ def _capacity(x: Cell, m: Cell, feasible: bool) -> None:
     if not feasible:
         return
     compute, seqs = m["concurrency_compute"], x["max_num_seqs"] * x["data_parallel"]
-    read_s, work_s = m["output_tokens_mean"] * m["step_weights_read_s"], m["request_work_s"]
-    memory_rate, seqs_rate = (1 / (read_s / cap + work_s) for cap in (m["concurrency_memory"], seqs))
+    work_s = m["request_work_s"]
+
+    def at(cap: float) -> float:
+        return 1 / (m["output_tokens_mean"] * x["times"].at(cap) / cap + work_s) if cap else 0.0
+
+    memory_rate, seqs_rate = at(m["concurrency_memory"]), at(seqs)
     tpot_rate = m["tpot_share"] / work_s
     compute_rate, whole_rate, whole = inf, inf, inf
     if compute is not None:
         whole = floor_guarded(compute)
-        compute_rate = 1 / (read_s / compute + work_s)
-        whole_rate = 1 / (read_s / whole + work_s) if whole else 0.0
+        compute_rate, whole_rate = at(compute), at(whole)
     rate = min(tpot_rate, memory_rate, seqs_rate, whole_rate)
     m["concurrency"] = min(m["concurrency_memory"], whole, m["concurrency_slo"], seqs)
     m["lambda_analytical"] = m["lambda_instance"] = rate
@@ -216,14 +233,16 @@ def _quoted(x: Cell, m: Cell, feasible: bool) -> None:
     """The decode step and the prefill that a reader is shown."""
     context = m["decode_context_quoted"] = m["step_context_tokens"]
     names = ("decode_batch_quoted", "decode_step_s", "decode_bytes", "prefill_longest_flop")
+    m["step_weights_read_s"] = x["times"].at(m["concurrency"] if feasible else 1.0)
     if not feasible:
         m.update(dict.fromkeys((*names, "prefill_longest_s")))
         return
     batch = m["concurrency"]
     m["decode_batch_quoted"] = batch
     m["decode_step_s"] = m["step_weights_read_s"] + batch * (m["kv_read_per_context_token_s"] * context)
-    m["decode_bytes"] = x["weights_read_bytes"] + batch * context * m["kv_bytes_per_token"]
-    m["prefill_longest_flop"] = 2.0 * x["params_active"] * m["prompt_tokens_max"]
+    moved = x["weights_read_bytes"] - x["experts_read_bytes"] * (1 - x["times"].touched(batch))
+    m["decode_bytes"] = moved + batch * context * m["kv_bytes_per_token"]
+    m["prefill_longest_flop"] = 2.0 * x["multiplied"] * m["prompt_tokens_max"]
 
 
 def every_cell(inputs: Inputs) -> Iterator[tuple[int, ...]]:

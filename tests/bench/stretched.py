@@ -9,10 +9,17 @@ from pathlib import Path
 
 from gridplan.contract import loads_grid
 from gridplan.contract.grid import Grid
+from gridplan.dictionary import measures
 
-__all__ = ["CELLS_PER_RATE", "QUICKSTART", "rates_for", "stretched", "thickened"]
+__all__ = ["CELLS_PER_RATE", "COMPARED", "QUICKSTART", "queueing", "rates_for", "stretched", "thickened"]
 
 QUICKSTART = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
+
+BY_QUEUE = {"ttft_s", "e2e_s", "latency_flag", "latency_source"}
+"""Measures that take the formulas of a queue, which no other contender has."""
+
+COMPARED = tuple(name for name in measures() if name not in BY_QUEUE)
+"""Measures that every contender makes, with the mean step as the law of latency."""
 
 CELLS_PER_RATE = 7_200
 """Cells of the quickstart per arrival rate: 8 GPUs, 10 models, 3 KV formats, 6 contexts, 5 utilisation targets."""
@@ -31,7 +38,16 @@ def rates_for(cells: float) -> int:
 
 def stretched(cells: float) -> Grid:
     """The quickstart with about `cells` cells, in its arrival rates."""
-    return loads_grid(_text({_RATE: f"arrival_rate: {{geomspace: [0.1, 100, {rates_for(cells)}]}}"}))
+    return loads_grid(_mean_step(_text(_more_rates(cells))))
+
+
+def queueing(cells: float) -> Grid:
+    """The same with the law of latency that a grid has by default: that of a queue."""
+    return loads_grid(_text(_more_rates(cells)))
+
+
+def _more_rates(cells: float) -> dict[str, str]:
+    return {_RATE: f"arrival_rate: {{geomspace: [0.1, 100, {rates_for(cells)}]}}"}
 
 
 def thickened(cells: float) -> Grid:
@@ -41,7 +57,7 @@ def thickened(cells: float) -> Grid:
     """
     targets = max(2, round(cells / RHO_CELLS))
     new = {_RATE: f"arrival_rate: {{geomspace: [0.1, 100, {RATES}]}}"}
-    return loads_grid(_text({**new, _RHO: f"rho_target: {{linspace: [0.5, 0.9, {targets}]}}"}))
+    return loads_grid(_mean_step(_text({**new, _RHO: f"rho_target: {{linspace: [0.5, 0.9, {targets}]}}"})))
 
 
 def _text(new: dict[str, str]) -> str:
@@ -52,3 +68,8 @@ def _text(new: dict[str, str]) -> str:
             raise ValueError(f"{QUICKSTART} no longer says {axis}")
         text = text.replace(axis, stretched_axis)
     return text
+
+
+def _mean_step(text: str) -> str:
+    """The mean step as the law of latency, which other contenders have too."""
+    return text.replace("capacity: {", "capacity: {latency_model: mean_step, ")

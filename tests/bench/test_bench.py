@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from contenders import without_latencies
 from pytest_benchmark.fixture import BenchmarkFixture
-from stretched import stretched
+from stretched import queueing, stretched
 
 import gridplan
 from gridplan.contract.grid import Grid
@@ -91,3 +92,14 @@ def test_sizes_are_judged_by_the_least_and_the_most() -> None:
     assert [line.rsplit(": ")[-1] for line in fine[-3:]] == ["met", "met", "met"]
     poor = scaling([row(1e6, 1.3, 200), row(1e7, 10.0, 300), row(1e8, 100.0, 520)])
     assert [line.rsplit(": ")[-1] for line in poor[-3:]] == ["missed", "missed", "missed"]
+
+
+def test_latencies_are_all_that_is_left_out() -> None:
+    grid = queueing(14_400)
+    rest = without_latencies(grid)
+    told = {"tpot_s", "ttft_s", "e2e_s", "batch_mean", "latency_flag", "latency_source"}
+    assert set(measures()) - set(rest) == told | {"e2e_latency_used_s", "in_flight"}
+    whole, part = gridplan.evaluate(grid), gridplan.evaluate(grid, rest)
+    assert whole["ttft_s"].notnull().any()
+    assert (whole["latency_source"] == "formula").any()
+    assert part.equals(whole[list(rest)])

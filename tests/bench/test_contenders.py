@@ -15,10 +15,10 @@ from broadcast import evaluate_broadcast
 from frames import duckdb_files, duckdb_ready, polars_file
 from recipe import tables
 from scalar_plan import ASSUMED, cell_inputs, plan
-from stretched import QUICKSTART, stretched
+from stretched import COMPARED, stretched
 
 import gridplan
-from gridplan.dictionary import dictionary, measures
+from gridplan.dictionary import dictionary
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.evaluate import arrays_of
 from gridplan.engine.inputs import Inputs, build_inputs
@@ -29,7 +29,7 @@ KEYS = ("gpu_rank", "model_rank", "kv_dtype_rank", "context_tokens", "rho_target
 
 @pytest.fixture(scope="module")
 def quickstart() -> Inputs:
-    return build_inputs(gridplan.load_grid(QUICKSTART))
+    return build_inputs(stretched(72_000))
 
 
 def test_plain_script_relies_on_nothing_but_what_the_quickstart_says(quickstart: Inputs) -> None:
@@ -39,16 +39,16 @@ def test_plain_script_relies_on_nothing_but_what_the_quickstart_says(quickstart:
 
 
 def test_plain_script_equals_the_cube(quickstart: Inputs) -> None:
-    cube = gridplan.evaluate(quickstart.grid)
+    cube = gridplan.evaluate(quickstart.grid, COMPARED)
     draw = random.Random(20261129)
     seen: set[str] = set()
     for _ in range(200):
         index = tuple(draw.randrange(size) for size in quickstart.space.shape)
         planned = plan(cell_inputs(quickstart, index))
         cell = cube.isel(dict(zip(quickstart.space.names, index, strict=True)))
-        assert set(planned) == set(measures())
-        assert len(planned) == 104
-        for name in measures():
+        assert set(planned) == set(COMPARED)
+        assert len(planned) == 106
+        for name in COMPARED:
             _equal(name, planned[name], cell[name].item())
         seen.add(str(planned["infeasible_reason"]))
     assert {"None", "weights_exceed_memory", "context_exceeds_model", "tpot_unreachable", "ttft_unreachable"} <= seen
@@ -69,7 +69,7 @@ def _equal(name: str, ours: object, theirs: float | str | None) -> None:
 
 def test_broadcast_equals_the_cube() -> None:
     inputs = build_inputs(stretched(14_400))
-    plan_of_all = plan_columns(inputs)
+    plan_of_all = plan_columns(inputs, COMPARED)
     whole, own = evaluate_broadcast(inputs, plan_of_all), arrays_of(inputs, plan_of_all)
     assert set(whole) == set(own)
     for name, values in own.items():
@@ -80,7 +80,7 @@ def test_broadcast_equals_the_cube() -> None:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
     folder = tmp_path_factory.mktemp("written") / "quickstart"
-    gridplan.run(gridplan.load_grid(QUICKSTART), folder)
+    gridplan.run(stretched(72_000), folder, outputs=COMPARED)
     return pq.read_table(folder / "facts")
 
 
@@ -94,7 +94,7 @@ def test_data_frames_write_the_same_table(library: str, written: pa.Table, tmp_p
     found = pq.read_table(tmp_path).sort_by([(name, "ascending") for name in KEYS])
     assert found.num_rows == written.num_rows == 72_000
     assert found.column_names == written.column_names
-    assert len(found.column_names) == 119
+    assert len(found.column_names) == 121
     for name in written.column_names:
         _same_column(name, found[name], written[name])
 

@@ -9,10 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 
 import gridplan
+from gridplan import chain
+from gridplan.dictionary import dictionary
+from gridplan.engine.inputs import build_inputs
+from gridplan.report.sections import SECTIONS
+
+GRIDS = Path(__file__).parents[2] / "grids"
 
 Line = dict[str, Any]
 
@@ -80,8 +87,14 @@ def test_json_has_the_unrounded_numbers(data: dict[str, Any], name: str, value: 
     assert data["values"][name] == pytest.approx(value, rel=0, abs=within)
 
 
+def on_request(name: str) -> xr.Dataset:
+    """The measures that an explanation shows beside those of every cube."""
+    names = [item for names in SECTIONS.values() for item in names if dictionary()[item].on_request]
+    return gridplan.evaluate(gridplan.load_grid(GRIDS / f"{name}.yaml"), names)
+
+
 def test_json_equals_the_cube(data: dict[str, Any], cube: Callable[[str], xr.Dataset]) -> None:
-    plan = cube("chains-70b")
+    plan = cube("chains-70b").assign(on_request("chains-70b").data_vars)
     assert len(data["values"]) > 50
     assert all(value == plan[name].item() for name, value in data["values"].items())
     assert data["status"] == plan["status"].item() == "ok"
@@ -110,6 +123,20 @@ IN_WORDS = {
 }
 """Results whose formula is a sentence."""
 FUNCTIONS = {"min": min, "max": max, "floor": math.floor, "ceil": math.ceil, "__builtins__": {}}
+
+
+def of_the_chain(grid: gridplan.contract.Grid) -> dict[str, float]:
+    """Numbers of the chain behind the measures, for a grid of one cell."""
+    inputs = build_inputs(grid)
+    if set(inputs.space.shape) - {1}:
+        return {}
+    values = chain.evaluate(inputs.steps, {name: item.data for name, item in inputs.values.items()})
+    found = {name: np.asarray(array) for name, array in values.items()}
+    return {
+        name: float(array.ravel()[0])
+        for name, array in found.items()
+        if array.size == 1 and array.dtype == float and not np.isnan(array).any()
+    }
 
 
 @pytest.mark.parametrize(
@@ -146,6 +173,7 @@ def test_a_printed_formula_gives_the_printed_value(grids: Path, name: str, label
     known = {str(key): value.item() for key, value in cell.data_vars.items()}
     known |= {key: math.inf for key in ("concurrency_compute", "concurrency_slo") if known[key] != known[key]}
     known |= {item["name"]: item["value"] for item in found["inputs"]}
+    known |= {key: value for key, value in of_the_chain(grid).items() if key not in known}
     floors = {"floor": lambda x: x if math.isinf(x) else math.floor(x * (1 + 1e-12))}
     wrong, checked = [], 0
     for line in found["chain"]:
@@ -194,7 +222,7 @@ def test_a_value_of_the_catalog_has_its_own_source_and_date(data: dict[str, Any]
 def test_labels_choose_the_cell(cli: Any, grids: Path, cube: Callable[[str], xr.Dataset]) -> None:
     at = "gpu=h200-sxm,model=llama-3.1-8b,kv_dtype=fp8,context_tokens=8192,rho_target=0.7,arrival_rate=10"
     found = json.loads(cli("explain", grids / "quickstart.yaml", "--at", at, "--json").out)
-    cell = cube("quickstart").sel(found["labels"])
+    cell = cube("quickstart").assign(on_request("quickstart").data_vars).sel(found["labels"])
     assert found["labels"] == {**dict(gpu="h200-sxm", model="llama-3.1-8b", kv_dtype="fp8"), **_numbers()}
     assert all(value == cell[name].item() for name, value in found["values"].items())
     # The same labels one by one, and numbers in another spelling.

@@ -20,8 +20,13 @@ name: lesson
 workload:
   classes:
     - {name: short chat, weight: 0.70, prompt_tokens: 32, output_tokens: 64}
-    - {name: code query, weight: 0.20, prompt_tokens: 128, output_tokens: 256}
-    - {name: summarisation, weight: 0.10, prompt_tokens: 512, output_tokens: 256}
+    - {name: code query, weight: 0.20, prompt_tokens: {mean: 128, scv: 0.5, kind: gamma}, output_tokens: 256}
+    - name: summarisation
+      weight: 0.10
+      prompt_tokens: {quantiles: {50: 400, 99: 2000}, max: 4k tokens}
+      output_tokens: 256
+      prefix_hit_ratio: 0.5
+      ttft: {limit: 2 s, percentile: 99}
   arrival_rate: 60
   peak_to_average: 3.0
 slo:
@@ -98,6 +103,7 @@ TOKENS = (
         "default",
         "catalog",
     ),
+    *("mean", "scv", "kind", "quantiles", "max", "nodes", "lognormal", "99", "ttft", "limit", "percentile"),
     *("where", "nominal", "classes", "workloads", "axes", "schema", "gpu", "instance", "rho_target", "context_tokens"),
 )
 

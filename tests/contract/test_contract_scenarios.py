@@ -73,7 +73,7 @@ def test_allowed(text: str) -> None:
         ("{gpus: 3}", "gpus", ("is a measure",)),
         ("{ttft: {limit: 1 s}}", "ttft", ("unknown key", "ttft_slo_s")),
         ("{scenario: a}", "scenario", ("comes from the section scenarios",)),
-        ("{goodput_target: 0.9}", "goodput_target", ("no capacity model of this version",)),
+        ("{goodput_target: 90}", "goodput_target", ("goodput_target must be > 0 and <= 1; 90 is not",)),
         ("{prompt_tokens: 100}", "prompt_tokens", ("name the class under classes or scale it",)),
         ("{context_tokens: 300}", "context_tokens", ("name the class under classes",)),
         ("{classes: {cht: {weight: 1}}}", "classes.cht", ("unknown class cht (did you mean chat?)",)),

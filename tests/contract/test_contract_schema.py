@@ -57,7 +57,8 @@ def test_sections_take_every_input_and_only_slo_takes_fewer(schema: dict[str, An
     for section in ("WorkloadSection", "Deployment", "Capacity", "Policy", "ScenarioEntry"):
         assert set(section_inputs()) <= definitions[section]["properties"].keys()
         assert definitions[section]["additionalProperties"] is False
-    assert definitions["Slo"]["properties"].keys() == {"ttft", "tpot", "e2e", "itl", *section_inputs(slo_only=True)}
+    limits = {"ttft", "tpot", "e2e", "itl", "goodput"}
+    assert definitions["Slo"]["properties"].keys() == {*limits, *section_inputs(slo_only=True)}
     assert set(schema["properties"]["axes"]["anyOf"][0]["properties"]) == set(section_inputs())
 
 

@@ -229,11 +229,11 @@ def test_rows_without_a_plan_may_be_left_out(grid: object, tmp_path: Path) -> No
 
     result = gridplan.run(grid, tmp_path / "cube", drop_infeasible=True)
     table = pq.read_table(tmp_path / "cube" / "facts")
-    assert result.rows == table.num_rows == 41_800
+    assert result.rows == table.num_rows == 42_500
     assert set(table["status"].to_pylist()) == {"ok"}
     manifest = json.loads((tmp_path / "cube" / "manifest.json").read_bytes())
     assert manifest["options"]["drop_infeasible"] is True
-    assert (manifest["cells"], manifest["rows"]) == (72_000, 41_800)
+    assert (manifest["cells"], manifest["rows"]) == (72_000, 42_500)
     verify_cube(tmp_path / "cube")
     with pytest.raises(StoreError, match="leaves out the rows"):
         gridplan.open_cube(tmp_path / "cube")

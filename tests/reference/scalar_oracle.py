@@ -13,7 +13,8 @@ from math import ceil, floor
 from typing import Any
 
 from scalar_oracle_fleet import UNKNOWN, Unknown, add_cost, add_fleet
-from scalar_oracle_weights import parallel_problem, rank_bytes, stored_bytes
+from scalar_oracle_step import constants_of, step_times
+from scalar_oracle_weights import embedding_bytes, expert_bytes, parallel_problem, rank_bytes, stored_bytes
 
 from gridplan.catalog import load_catalog
 
@@ -26,9 +27,9 @@ LIMITS = ("memory", "compute", "scheduler", "tpot", "e2e")
 DEFAULTS: Mapping[str, Any] = {
     **{name: 1 for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "zones", "redundancy")},
     **{name: 1 for name in ("expert_parallel", "decode_context_parallel")},
-    **{name: 0 for name in ("prefix_hit_ratio", "lost_units", "step_per_sequence_s")},
+    **{name: 0 for name in ("prefix_hit_ratio", "lost_units")},
     **{"kv_efficiency": 1, "hours_per_month": 730, "failure_domain": "gpu", "lost_domain": "gpu"},
-    **{"resident_context": "final", "step_context": "mean", "flop_params": "total"},
+    **{"resident_context": "final", "step_context": "mean", "flop_params": "matmul"},
     **{"compute_ceiling_model": "with_kv"},
 }
 Cell = dict[str, Any]
@@ -72,12 +73,15 @@ def _inputs(given: Mapping[str, Any]) -> Cell:
         "gpu_memory_utilization": engine.default_fraction,
         "kv_block_tokens": engine.block_tokens,
         "max_num_seqs": 1024 if large else 256,
-        **{"mbu": engine.mbu, "mfu": engine.mfu},
+        # vLLM 0.28 doubles its batched tokens on the largest GPUs.
+        "max_num_batched_tokens": 2048 if not large else 16384 if gpu.memory_bytes >= 160 * GIB else 8192,
+        "_attention_flops": given.get("peak_flops", gpu.flops.get("bf16", gpu.flops.get("fp16"))),
+        **constants_of(given, gpu, model, engine),
         **DEFAULTS,
         **given,
     }
     bits = {role: exact(catalog.dtypes[role, name].bits_per_element) for role, name in (("weight", weight), ("kv", kv))}
-    x = {name: value if name == "classes" else exact(value) for name, value in x.items()}
+    x = {name: value if name == "classes" or isinstance(value, bool) else exact(value) for name, value in x.items()}
     return {**x, "gpu": gpu, "model": model, "instance": instance, "weight": weight, "kv": kv, "bits": bits}
 
 
@@ -90,14 +94,18 @@ def _peak_flops(weight: str, flops: Mapping[str, float]) -> Any:
 
 def _workload(x: Cell, m: Cell) -> None:
     prompt = x["context_tokens"] - x["output_tokens"] if "context_tokens" in x else x.get("prompt_tokens")
-    rows = x.get("classes") or [(1, prompt, x.get("output_tokens"))]
-    rows = [tuple(exact(value) for value in row) for row in rows]
+    stated = x.get("classes") or [(1, prompt, x.get("output_tokens"))]
+    hits = [exact(row[3]) if len(row) > 3 else x["prefix_hit_ratio"] for row in stated]
+    rows = [tuple(exact(value) for value in row[:3]) for row in stated]
     mean_prompt, mean_output = (sum(row[0] * row[i] for row in rows) for i in (1, 2))
     residence = sum(w * o for w, _, o in rows)
+    m["_rows"] = [(*row, share) for row, share in zip(rows, hits, strict=True)]
     m["prompt_tokens_mean"], m["output_tokens_mean"] = mean_prompt, mean_output
     m["context_tokens_mean"] = mean_prompt + mean_output
     m["context_tokens_max"] = max(p + o for _, p, o in rows)
     m["prompt_tokens_max"] = max(p for _, p, _ in rows)
+    m["uncached_tokens_mean"] = sum(w * p * (1 - hit) for (w, p, _), hit in zip(rows, hits, strict=True))
+    m["uncached_tokens_max"] = max(p * (1 - hit) for (_, p, _), hit in zip(rows, hits, strict=True))
     m["_charged"] = {
         "final": lambda size: sum(w * size(p + o) for w, p, o in rows),
         "mean": lambda size: sum(w * size(p + o / 2) for w, p, o in rows),
@@ -114,7 +122,10 @@ def _memory(x: Cell, m: Cell) -> None:
     known = model.params_total is not None
     format_of = (model, x["weight"], x["bits"]["weight"])
     x["stored"] = stored_bytes(*format_of) if known else UNKNOWN
-    x["read"] = x["stored"]  # a step reads all weights, an upper bound
+    x["experts"] = expert_bytes(*format_of) if known else UNKNOWN
+    # A step reads all weights but the table that a token takes one row of, and of the experts those it touches.
+    tables = x["flop_params"] == "matmul" and not model.tie_word_embeddings
+    x["read"] = x["stored"] - (embedding_bytes(*format_of) if tables and known else 0)
     m["gpu_memory_source"] = x["gpu"].memory_source or None
     m["weights_bytes_per_gpu"] = rank_bytes(*format_of, lambda name: int(x[name])) if known else UNKNOWN
     # The workspace is given as one figure, so its terms are not known.
@@ -174,22 +185,12 @@ def _sequences(x: Cell, m: Cell) -> None:
 
 
 def _times(x: Cell, m: Cell) -> None:
-    model, tp, pp, dp = x["model"], x["tensor_parallel"], x["pipeline_parallel"], x["data_parallel"]
-    read = x["memory_bandwidth_bytes_per_s"] * x["mbu"]
+    model = x["model"]
     active = exact(model.params_active)
     if x["flop_params"] == "matmul":
         active = active - exact(model.params_embedding) * (1 if model.tie_word_embeddings else 2)
     x["multiplied"] = active
-    m["step_weights_read_s"] = x["read"] / (tp * read)
-    m["kv_read_per_context_token_s"] = m["kv_bytes_per_token_per_gpu"] * pp / (read * dp)
-    m["kv_read_per_sequence_s"] = m["kv_read_per_context_token_s"] * m["step_context_tokens"]
-    m["prefill_compute_per_token_s"] = 2 * active / (tp * x["peak_flops"] * x["mfu"] * dp)
-    miss = 1 - x["prefix_hit_ratio"]
-    m["prefill_longest_s"] = m["prefill_compute_per_token_s"] * dp * m["prompt_tokens_max"] * miss
-    m["prefill_longest_flop"] = 2 * active * m["prompt_tokens_max"]
-    m["_prefill"] = m["prefill_compute_per_token_s"] * m["prompt_tokens_mean"] * miss
-    m["_decode"] = m["output_tokens_mean"] * (m["kv_read_per_sequence_s"] + x["step_per_sequence_s"])
-    m["request_work_s"] = m["_prefill"] + m["_decode"]
+    step_times(x, m)
 
 
 def _ceilings(x: Cell, m: Cell) -> None:
@@ -199,11 +200,9 @@ def _ceilings(x: Cell, m: Cell) -> None:
     else:
         gain = 2 * x["multiplied"] / intensity - m["step_context_tokens"] * m["kv_bytes_per_token"]
         compute = x["read"] / gain if gain > 0 else UNKNOWN
-    tpot, weights = x.get("tpot_slo_s", UNKNOWN), m["step_weights_read_s"]
-    room = tpot - weights
-    each = m["kv_read_per_sequence_s"] + x["step_per_sequence_s"]
-    batch = UNKNOWN if room is UNKNOWN else max(room, Fraction(0)) / each
-    share = 1 - weights / tpot
+    tpot, reads = x.get("tpot_slo_s", UNKNOWN), m["_reads"]
+    batch = reads.batch_at(tpot, m["kv_read_per_sequence_s"] + x["step_per_sequence_s"])
+    share = 1 - reads.at(reads.batch_at(tpot, m["request_work_s"] / m["output_tokens_mean"])) / tpot
     m["concurrency_compute"] = compute
     m["concurrency_slo"] = floor(batch)
     m["tpot_share"] = UNKNOWN if share is UNKNOWN else max(share, Fraction(0))
@@ -213,7 +212,8 @@ def _ceilings(x: Cell, m: Cell) -> None:
 
 def _verdict(x: Cell, m: Cell) -> None:
     """The first reason that applies, and nulls where there is no plan."""
-    best = m["_prefill"] * x["data_parallel"] + m["output_tokens_mean"] * m["step_weights_read_s"]
+    least = m["_reads"].at(1)
+    best = m["_alone"] + m["output_tokens_mean"] * least
     longest, limit = m["context_tokens_max"], exact(x["model"].max_position_embeddings)
     stated = x.get("max_model_len", UNKNOWN)
     needed = (*(x[name] for name in ("gpu_memory_bytes", "memory_bandwidth_bytes_per_s", "peak_flops")), x["stored"])
@@ -225,7 +225,7 @@ def _verdict(x: Cell, m: Cell) -> None:
         "catalog_value_missing": UNKNOWN in needed,
         "weights_exceed_memory": m["_free"] <= 0,
         "sequence_exceeds_pool": m["concurrency_memory"] < 1 or m["concurrency_memory_worst"] < 1,
-        "tpot_unreachable": m["step_weights_read_s"] >= x.get("tpot_slo_s", UNKNOWN) or m["concurrency_slo"] < 1,
+        "tpot_unreachable": least >= x.get("tpot_slo_s", UNKNOWN) or m["concurrency_slo"] < 1,
         "ttft_unreachable": m["prefill_longest_s"] > x.get("ttft_slo_s", UNKNOWN),
         "e2e_unreachable": best > x.get("e2e_slo_s", UNKNOWN),
     }
@@ -263,12 +263,13 @@ def _limits(x: Cell, m: Cell) -> None:
     m.update(dict.fromkeys(names, UNKNOWN))
     if m["infeasible_reason"]:
         return
-    out, weights, work = m["output_tokens_mean"], m["step_weights_read_s"], m["request_work_s"]
+    out, reads, work = m["output_tokens_mean"], m["_reads"], m["request_work_s"]
 
     def at(cap: Any) -> Any:
-        return cap / (out * weights + cap * work)
+        return cap / (out * reads.at(cap) + cap * work)
 
-    slack = x.get("e2e_slo_s", UNKNOWN) - m["_prefill"] * x["data_parallel"]
+    slack = x.get("e2e_slo_s", UNKNOWN) - m["_alone"]
+    late = reads.at(reads.batch_at(slack / out, work / out))
     rates = dict(
         zip(
             LIMITS,
@@ -277,7 +278,7 @@ def _limits(x: Cell, m: Cell) -> None:
                 at(m["concurrency_compute"]),
                 at(m["concurrency_scheduler"]),
                 m["tpot_share"] / work,
-                (1 - out * weights / slack) / work,
+                (1 - out * late / slack) / work,
             ),
             strict=True,
         )
@@ -306,5 +307,7 @@ def _quoted_step(x: Cell, m: Cell) -> None:
         context = m["resident_tokens"] if "decode_batch" in x else m["step_context_tokens"]
     m["decode_batch_quoted"], m["decode_context_quoted"] = batch, context
     per_sequence = m["kv_read_per_context_token_s"] * context + x["step_per_sequence_s"]
+    m["step_weights_read_s"] = m["_reads"].at(Fraction(1) if batch is UNKNOWN else batch)
     m["decode_step_s"] = m["step_weights_read_s"] + batch * per_sequence
-    m["decode_bytes"] = x["read"] + batch * context * m["kv_bytes_per_token"]
+    idle = x["experts"] * (1 - m["_reads"].touched(batch)) if x["experts"] and batch is not UNKNOWN else 0
+    m["decode_bytes"] = x["read"] - idle + batch * context * m["kv_bytes_per_token"]

@@ -80,11 +80,12 @@ def add_fleet(x: Cell, m: Cell) -> None:
     m["utilization_deployed_safe"] = rate / (deployed * safe) if deployed != 0 else UNKNOWN
     each = rate / active
     m["busy"] = each * m["request_work_s"]
-    m["tpot_s"] = m["step_weights_read_s"] / (1 - m["busy"])
     m["output_tokens_per_s_replica"] = each * m["output_tokens_mean"]
+    settled = m["_reads"].batch_at_rate(m["output_tokens_per_s_replica"], m["busy"])
+    m["tpot_s"] = m["_reads"].at(settled) / (1 - m["busy"])
     m["batch_mean"] = m["output_tokens_per_s_replica"] * m["tpot_s"]
     m["burst_to_slo"] = active * lam / rate
-    planned_s = m["_prefill"] * x["data_parallel"] + m["output_tokens_mean"] * m["tpot_s"]
+    planned_s = m["_alone"] + m["output_tokens_mean"] * m["tpot_s"]
     m["e2e_latency_used_s"], m["in_flight"] = planned_s, rate * planned_s
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-__all__ = ["parallel_problem", "rank_bytes", "stored_bytes"]
+__all__ = ["embedding_bytes", "expert_bytes", "parallel_problem", "rank_bytes", "stored_bytes"]
 
 SIXTEEN: Mapping[str, str] = {"mxfp4": "others", "int4_experts": "others", "bf16": "", "fp16": "", "fp32": ""}
 
@@ -43,8 +43,18 @@ def _bytes(model: Any, weight: str, bits: Fraction) -> dict[str, Fraction]:
 
 
 def stored_bytes(model: Any, weight: str, bits: Fraction) -> Fraction:
-    """Bytes of all parts of the text model, which a step reads."""
+    """Bytes of all parts of the text model."""
     return sum(_bytes(model, weight, bits).values(), Fraction(0))
+
+
+def expert_bytes(model: Any, weight: str, bits: Fraction) -> Fraction:
+    """Bytes of the routed experts."""
+    return _bytes(model, weight, bits)["experts"]
+
+
+def embedding_bytes(model: Any, weight: str, bits: Fraction) -> Fraction:
+    """Bytes of the input embedding."""
+    return _bytes(model, weight, bits)["embedding"]
 
 
 def rank_bytes(model: Any, weight: str, bits: Fraction, degrees: Callable[[str], int]) -> Fraction:

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,14 @@ import gridplan
 from gridplan.catalog import load_catalog
 from gridplan.dictionary import dictionary, measures
 
+GRIDS = Path(__file__).parents[2] / "grids"
 RELATIVE = 1e-12
+BY_QUEUE = {"ttft_s", "e2e_s", "latency_flag", "latency_source"}
+"""Measures with exponentials and Gamma functions in them: tests/unit/test_planned_point.py holds them."""
+
+LAW = {"latency_model": "mean_step"}
+"""The law of latency that fractions can follow."""
+
 Cell = dict[str, Any]
 
 QUICKSTART: Mapping[str, Any] = {
@@ -30,7 +38,7 @@ QUICKSTART_TP = {"llama-3.3-70b": 4, "mixtral-8x7b": 2, "qwen3-32b": 2, "deepsee
 
 def differences(cube: xr.Dataset, labels: Mapping[str, Any], expected: Mapping[str, Any]) -> Iterator[str]:
     """Measures of one cell that are not what the oracle says."""
-    assert set(expected) == set(measures())
+    assert set(expected) == set(measures()) - BY_QUEUE
     place = {name: cube.indexes[name].get_loc(label) for name, label in labels.items()}
     for name, value in expected.items():
         found = cube.variables[name]
@@ -61,8 +69,10 @@ def one_cell(rng: random.Random, cube: xr.Dataset) -> Cell:
     return {str(name): rng.choice(cube.indexes[name].tolist()) for name in cube.dims}
 
 
-def test_500_cells_of_the_quickstart(cube: Callable[[str], xr.Dataset]) -> None:
-    quickstart, rng = cube("quickstart"), random.Random(20261129)
+def test_500_cells_of_the_quickstart() -> None:
+    text = (GRIDS / "quickstart.yaml").read_text(encoding="utf-8")
+    stated = text.replace("capacity: {", "capacity: {latency_model: mean_step, ")
+    quickstart, rng = gridplan.evaluate(gridplan.loads_grid(stated)), random.Random(20261129)
     wrong, feasible, reasons = [], 0, set()
     for _ in range(500):
         labels = one_cell(rng, quickstart)
@@ -94,7 +104,8 @@ def workload(rng: random.Random) -> Cell:
         return {"prompt_tokens": rng.randint(1, longest), "output_tokens": rng.randint(1, 2000)}
     share = rng.choice([0.1, 0.25, 0.5, 0.75])
     rows = [(w, rng.randint(1, 6000), rng.randint(1, 1500)) for w in (share, 1 - share)]
-    return {"classes": rows}
+    own = random.Random(rows[0][1])  # of its own, so that all other draws stay as they are
+    return {"classes": [(*row, decimal(own, 0, 0.95, 2)) if own.random() < 0.5 else row for row in rows]}
 
 
 def settings(rng: random.Random) -> Cell:
@@ -116,7 +127,7 @@ def settings(rng: random.Random) -> Cell:
         **{"lost_domain": rng.choice(["gpu", "replica", "node", "zone"]), "mbu": decimal(rng, 0.4, 1, 3)},
     }
     optional: Cell = {
-        **{"tpot_slo_s": decimal(rng, 0.02, 0.2, 3), "ttft_slo_s": decimal(rng, 0.02, 2, 2)},
+        **{"tpot_slo_s": decimal(rng, 0.002, 0.2, 3), "ttft_slo_s": decimal(rng, 0.02, 2, 2)},
         **{"e2e_slo_s": decimal(rng, 2, 60, 1), "prefix_hit_ratio": decimal(rng, 0, 0.95, 2)},
         **{
             "kv_dtype": rng.choice(["fp16", "fp8", "fp8", "int8", "bf16", "nvfp4"]),
@@ -124,7 +135,7 @@ def settings(rng: random.Random) -> Cell:
         },
         **{"weight_dtype": rng.choice(["bf16", "fp16", "fp8", "int8", "int4", "nvfp4", "mxfp4"])},
         **{"resident_context": rng.choice(["mean", "residence_weighted", "max"]), "step_context": "final"},
-        **{"flop_params": "matmul", "compute_ceiling_model": "weights_only", "mfu": decimal(rng, 0.2, 0.8, 2)},
+        **{"flop_params": "total", "compute_ceiling_model": "weights_only", "mfu": decimal(rng, 0.2, 0.8, 2)},
         **{"peak_to_average": decimal(rng, 1, 5, 1), "hours_per_month": rng.choice([720, 732]), "kv_block_tokens": 1},
         **{"gpu_memory_utilization": decimal(rng, 0.2, 0.98, 2), "max_model_len": rng.choice([16384, 40000])},
         **{"decode_batch": rng.randint(1, 64), "step_per_sequence_s": decimal(rng, 0, 0.0001, 6)},
@@ -147,6 +158,10 @@ def settings(rng: random.Random) -> Cell:
     within = {"expert_parallel": rng.choice([2, 3, 8]), "decode_context_parallel": rng.choice([2, 4])}
     chosen |= {name: value for name, value in within.items() if rng.random() < 0.08}
     chosen |= {"pipeline_parallel": 130} if rng.random() < 0.03 else {}
+    # Without a stated share of a step its overheads count.
+    for name in ("mbu", "mfu"):
+        if rng.random() < 0.5:
+            chosen.pop(name, None)
     return chosen
 
 
@@ -156,7 +171,7 @@ def axes(rng: random.Random, stated: Cell) -> dict[str, list[Any]]:
         **{"tensor_parallel": lambda: rng.choice([1, 2, 4, 8]), "pipeline_parallel": lambda: rng.choice([1, 2, 4])},
         **{"data_parallel": lambda: rng.choice([1, 2, 3]), "redundancy": lambda: rng.choice([0, 1, 2])},
         **{"prefix_hit_ratio": lambda: decimal(rng, 0, 0.9, 2), "e2e_slo_s": lambda: decimal(rng, 5, 90, 1)},
-        **{"tpot_slo_s": lambda: decimal(rng, 0.01, 0.2, 3), "arrival_rate": lambda: decimal(rng, 0.01, 90, 2)},
+        **{"tpot_slo_s": lambda: decimal(rng, 0.004, 0.2, 3), "arrival_rate": lambda: decimal(rng, 0.01, 90, 2)},
         **{"rho_target": lambda: decimal(rng, 0.2, 1, 3), "lost_units": lambda: rng.choice([0, 1, 3])},
         **{
             "failure_domain": lambda: rng.choice(["gpu", "replica", "zone"]),
@@ -178,10 +193,11 @@ SECTIONS = ("workload", "slo", "deployment", "capacity", "policy")
 def contract(stated: Cell, axis: Mapping[str, list[Any]]) -> str:
     """The grid as a contract file (JSON is YAML)."""
     text: dict[str, Any] = {"schema": 1, **{section: {} for section in SECTIONS}, "axes": axis}
+    text["capacity"] |= LAW
     for name, value in stated.items():
         if name == "classes":
-            keys = ("weight", "prompt_tokens", "output_tokens")
-            rows = [{"name": f"c{i}", **dict(zip(keys, row, strict=True))} for i, row in enumerate(value)]
+            keys = ("weight", "prompt_tokens", "output_tokens", "prefix_hit_ratio")
+            rows = [{"name": f"c{i}", **dict(zip(keys, row, strict=False))} for i, row in enumerate(value)]
             text["workload"]["classes"] = rows
         elif name not in axis and name.endswith("_slo_s"):
             text["slo"][name.removesuffix("_slo_s")] = {"limit": value, "percentile": "mean"}

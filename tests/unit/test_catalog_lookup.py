@@ -84,11 +84,9 @@ def test_activation_figures_by_family_and_for_all_others() -> None:
     assert [figure.cls for figure in figures] == ["measurement"] * 5 + ["assumption"] * 2
 
 
-def test_step_constants_are_assumptions_with_a_source() -> None:
-    for engine in SHIPPED.engines:
-        assert (engine.mbu, engine.mfu, engine.step_cls) == (0.80, 0.45, "assumption")
-        assert engine.step_source
-        assert engine.step_as_of
+def test_no_shipped_engine_states_a_share_of_its_own() -> None:
+    """Shares of peak rates have one home, the table of step constants."""
+    assert {(engine.mbu, engine.mfu) for engine in SHIPPED.engines} == {(None, None)}
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,8 @@ def test_engines_are_overridden_by_version_and_added_by_name() -> None:
         }
     )
     tuned = changed.engine("vllm@0.21.1")
-    assert (tuned.mbu, tuned.mfu, tuned.step_cls, tuned.version_to) == (0.7, 0.45, "measurement", "0.21")
-    assert changed.engine("vllm").mbu == 0.80
+    assert (tuned.mbu, tuned.mfu, tuned.step_cls, tuned.version_to) == (0.7, None, "measurement", "0.21")
+    assert changed.engine("vllm").mbu is None
     assert (changed.engine("mine@7").default_fraction, changed.engine("mine").step_cls) == (0.85, "assumption")
     assert changed.engine("vllm@0.3.2").default_fraction == 0.9
     assert len(changed.engines) == len(SHIPPED.engines) + 2

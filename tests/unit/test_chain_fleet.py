@@ -57,7 +57,7 @@ def test_shares_of_a_capacity() -> None:
 def test_a_step_takes_no_time_that_the_work_does_not_leave() -> None:
     for busy in ([0.0, 0.3, 1 - 2**-53, NAN], [0.3, 1.0, 1.5, NAN]):
         sustained = np.where(np.array(busy) < 1, busy, NAN)
-        np.testing.assert_array_equal(fleet.tpot_s(np.array(0.01), np.array(busy)), 0.01 / (1 - sustained))
+        np.testing.assert_array_equal(fleet.tpot_dense_s(np.array(0.01), np.array(busy)), 0.01 / (1 - sustained))
 
 
 @pytest.mark.parametrize("per_node", [[NAN, NAN, NAN], [20.0, 20, 20], [20.0, NAN, 20]])

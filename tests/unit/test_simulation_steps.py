@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -207,12 +208,11 @@ def test_gaps_as_in_a_walk(name: str) -> None:
     assert found.mean("itl")[0] == pytest.approx((times * weights).sum() / weights.sum(), rel=0.002)
 
 
-@pytest.mark.skipif(
-    not ORACLE.exists() or importlib.util.find_spec("numba") is None, reason="needs the other simulator"
-)
+@pytest.mark.skipif(not ORACLE.exists(), reason="no other simulator beside the project")
 def test_another_simulator_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = importlib.import_module("numba").config
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))  # what it compiles is found under the name of this module
+    monkeypatch.setattr(
+        numba.config, "CACHE_DIR", str(tmp_path)
+    )  # what it compiles is found under the name of this module
     spec = importlib.util.spec_from_file_location("sim", ORACLE)
     assert spec is not None
     assert spec.loader is not None

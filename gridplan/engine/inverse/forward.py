@@ -114,7 +114,7 @@ class Forward:
         changes = {"asked_tokens": tokens, "context_tokens_max": tokens}
         if self.question.measure != _WORST:
             output = self.inputs.values["class_output_tokens"].data
-            changes["class_prompt_tokens"] = tokens[..., np.newaxis] - output
+            changes["class_prompt_tokens"] = changes["class_prompt_tokens_max"] = tokens[..., np.newaxis] - output
         return changes
 
     def everything_at(self, tokens: Array) -> dict[str, Array]:

@@ -1,0 +1,154 @@
+"""What a replica shows at a rate: means, percentiles, goodput, whether limits hold, and why a figure is missing.
+
+Every function takes a rate [req/s], and the quantities of `REPLICA` last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridplan.chain.codes import NULL, choices
+from gridplan.chain.graph import Array
+from gridplan.chain.replica import LIMITS, Replica, lengths, point_at
+from gridplan.formulas.replica import OperatingPoint
+
+__all__ = ["fixed_quantile", "goodput", "means", "quantile", "slo_held"]
+
+NO_LIMIT = -1.0
+"""The share at which a limit that does not exist is stated."""
+
+NO_LIMIT_S = 1e9
+"""Stands for a limit that a class does not have [s]."""
+
+_ITL = LIMITS.index("class_itl_slo_s")
+_FLAGS = choices("latency_flag")
+_UNSTABLE = {"time": "unstable_time", "token_budget": "unstable_token_budget", "slots": "unstable_slots"}
+
+
+def means(rate: Array, *replica: Array) -> tuple[Array, Array, Array, Array]:
+    """Means at `rate` [req/s]: TPOT, TTFT, and time from first to last token [s]; and the code of `latency_flag`."""
+    made = Replica(*replica)
+    point = point_at(rate, made)
+    return point.tpot_mean_s, point.ttft_s, _decode_s(point, made), _flags(point, rate)
+
+
+def _decode_s(point: OperatingPoint, replica: Replica) -> Array:
+    """Mean time from first to last token [s], shown wherever TPOT is."""
+    steps = lengths(replica)[2] - 1.0
+    taken = np.where(steps > 0.0, steps * point.tpot_s, 0.0)
+    return np.asarray((replica.class_weight * taken).sum(axis=-1))
+
+
+def _flags(point: OperatingPoint, rate: Array) -> Array:
+    """Code of `latency_flag`, -1 where everything is shown; a cell without a rate has no plan and no flag."""
+    code = np.full(np.shape(point.valid_reason), NULL)
+    for reason in np.unique(point.valid_reason):
+        if reason not in ("", "unstable"):
+            code[point.valid_reason == reason] = _FLAGS.index(str(reason))
+    for limit, label in _UNSTABLE.items():
+        code[point.limit == limit] = _FLAGS.index(label)
+    return np.where(np.isnan(rate), NULL, code)
+
+
+def quantile(latency: str, rate: Array, share: Array, *replica: Array) -> Array:
+    """The latency [s] that the share `share` of requests does not exceed; the mean where the limit is on it (NaN).
+
+    NaN where no limit is stated.
+    """
+    made = Replica(*replica)
+    point = point_at(np.broadcast_to(rate, np.broadcast_shapes(rate.shape, share.shape)), made)
+    of_share = share > 0.0
+    found = np.where(np.isnan(share), _mean(point, latency, made), np.nan)
+    if not np.any(of_share):
+        return found
+    return np.where(of_share, _quantile(point, latency, np.where(of_share, share, 0.5), made), found)
+
+
+def _mean(point: OperatingPoint, latency: str, replica: Replica) -> Array:
+    if latency == "itl":
+        # Over gaps, not over requests: long answers have more of them.
+        gaps = ((replica.class_output_tokens - 1.0) * replica.class_weight).sum(axis=-1)
+        return _decode_s(point, replica) / np.where(gaps > 0.0, gaps, np.nan)
+    return {"ttft": point.ttft_s, "tpot": point.tpot_mean_s, "e2e": point.e2e_s}[latency]
+
+
+def fixed_quantile(latency: str, share: float, rate: Array, *replica: Array) -> Array:
+    """The latency [s] that the share `share` of requests does not exceed."""
+    made = Replica(*replica)
+    return _quantile(point_at(rate, made), latency, np.array(share), made)
+
+
+def _quantile(point: OperatingPoint, latency: str, share: Array, replica: Replica) -> Array:
+    if latency == "e2e":
+        return point.e2e_quantile(share, output_scv=_output_scv(replica))
+    found: Array = getattr(point, f"{latency}_quantile")(share)
+    return found
+
+
+def _output_scv(replica: Replica) -> Array | None:
+    """What varies within the nodes of random answers; None where nothing does."""
+    return replica.class_output_tokens_scv if np.any(replica.class_output_tokens_scv) else None
+
+
+def goodput(rate: Array, *limits_and_replica: Array) -> tuple[Array, Array]:
+    """Share of requests within all limits of their class [1]: at least, and estimated; NaN without a limit.
+
+    Limits on gaps are limits on a share of gaps, not on requests: `slo_held` knows them.
+    """
+    limits, replica = limits_and_replica[: len(LIMITS)], limits_and_replica[len(LIMITS) :]
+    limits = (*limits[:_ITL], np.full_like(limits[_ITL], np.nan))
+    made = Replica(*replica)
+    bound, estimate = point_at(_over(rate, limits), made).goodput(**_given(limits), output_scv=_output_scv(made))
+    some = np.broadcast_arrays(*(~np.isnan(limit) for limit in limits))
+    asked = np.where(np.any(some, axis=(0, -1)), 1.0, np.nan)
+    return bound * asked, estimate * asked
+
+
+def _over(rate: Array, by_class: Sequence[Array]) -> Array:
+    """The rate on the dimensions of figures by class as well: limits may vary where the replica does not."""
+    return np.broadcast_to(rate, np.broadcast_shapes(rate.shape, *(values.shape[:-1] for values in by_class)))
+
+
+def _gaps_held(point: OperatingPoint, limit: Array, percentile: Array) -> Array:
+    """1 where the percentile of the gaps is within the limit of a class, else 0; NaN where it is not known."""
+    held = np.full(np.broadcast_shapes((*point.busy.shape, 1), limit.shape, percentile.shape), np.nan)
+    for stated in np.unique(percentile[~np.isnan(percentile)]) if not np.all(np.isnan(limit)) else ():
+        gap = point.itl_quantile(stated / 100.0)[..., None]
+        within = np.where(np.isnan(gap), np.nan, gap <= limit)
+        held = np.where(percentile == stated, within, held)
+    return held
+
+
+def _given(limits: Sequence[Array]) -> dict[str, Array | None]:
+    """Limits as the formulas take them: none at all, or far away for the classes that have none."""
+    return {
+        name.removeprefix("class_"): None if np.all(np.isnan(limit)) else np.where(np.isnan(limit), NO_LIMIT_S, limit)
+        for name, limit in zip(LIMITS, limits, strict=True)
+    }
+
+
+def slo_held(rate: Array, *stated: Array) -> Array:
+    """1 where every class holds each of its limits at its own percentile, else 0; NaN without a limit.
+
+    `stated` are the limits, their percentiles (NaN: the limit is on the mean) and the quantities of a replica.
+    """
+    limits, percentiles = stated[: len(LIMITS)], stated[len(LIMITS) : 2 * len(LIMITS)]
+    made = Replica(*stated[2 * len(LIMITS) :])
+    point = point_at(_over(rate, (*limits, *percentiles)), made)
+    of_requests = _given((*limits[:_ITL], np.full_like(limits[_ITL], np.nan)))
+    shares = list(point.met_shares(**of_requests, output_scv=_output_scv(made)))
+    shares[_ITL] = _gaps_held(point, limits[_ITL], percentiles[_ITL])
+    means = (point.ttft_by_class_s, point.tpot_s, point.e2e_by_class_s, point.tpot_s)
+    held, known = np.ones(()), np.zeros(())
+    for limit, percentile, share, mean in zip(limits, percentiles, shares, means, strict=True):
+        asked = ~np.isnan(limit) & (made.class_weight != 0.0)
+        by_mean = np.isnan(percentile)
+        # A class of single tokens has no gaps, and meets any limit on them.
+        mean = np.where(np.isnan(mean) & ~np.isnan(point.tpot_mean_s)[..., None], 0.0, mean)
+        unknown = asked & np.where(by_mean, np.isnan(mean), np.isnan(share))
+        met = ~asked | np.where(by_mean, mean <= limit, share >= percentile / 100.0)
+        held = held * np.where(unknown.any(axis=-1), np.nan, met.all(axis=-1))
+        known = known + asked.any(axis=-1)
+    return np.where(known > 0, held, np.nan)

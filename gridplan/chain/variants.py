@@ -1,0 +1,62 @@
+"""The plan of a cube, shorter where the cube does not need all of it."""
+
+from __future__ import annotations
+
+from gridplan.chain import fleet, kv, memory, planned, prefill
+from gridplan.chain.graph import Step, step
+from gridplan.chain.kernels import kernels
+from gridplan.chain.latency import latency_steps
+from gridplan.chain.plan import DIRECT, STEPS
+
+__all__ = ["steps_for"]
+
+_UNIFORM: dict[str, Step] = {
+    item.outputs[0]: item
+    for item in (
+        step("kv_bytes_per_token", memory.as_it_is, value="kv_any_token_model_bytes"),
+        step("kv_bytes_per_token_per_gpu", memory.as_it_is, value="kv_any_token_bytes"),
+        step("kv_read_bytes_per_token", memory.as_it_is, value="kv_bytes_per_token"),
+        step("kv_read_bytes_per_token_per_gpu", memory.as_it_is, value="kv_bytes_per_token_per_gpu"),
+        step("kv_pool_tokens", kv.kv_pool_tokens_in_blocks),
+    )
+}
+"""The same where every token costs the same: these depend on no length then, so they carry no such dimension."""
+
+_DENSE: dict[str, Step] = {
+    item.outputs[0]: item
+    for item in (
+        step("step_weights_least_s", memory.as_it_is, value="step_fixed_s"),
+        step("step_weights_read_s", memory.as_it_is, value="step_fixed_s"),
+        step("weights_moved_bytes", memory.as_it_is, value="weights_read_bytes"),
+        step("batch_at_limit", prefill.one_sequence),
+        step("tpot_share_raw", kernels.tpot_share, step_weights_s="step_fixed_s"),
+        step("tpot_mean_step_s", fleet.tpot_dense_s),
+    )
+}
+"""The same where no model has routed experts: the weight read depends on no batch then."""
+
+_QUEUEING: dict[str, Step] = {
+    item.outputs[0]: item
+    for item in (
+        step("tpot_s", memory.as_it_is, value="tpot_queueing_s"),
+        step("batch_mean", planned.batch_queueing),
+        step("planned_latency_s", memory.as_it_is, value="e2e_s"),
+    )
+}
+"""The same where every cell takes its latencies from the operating point."""
+
+
+def steps_for(
+    uniform: bool, dense: bool, queueing: bool = False, curves: bool = False, simulate: bool = False
+) -> tuple[Step, ...]:
+    """The plan for a cube in which every model charges every token alike (`uniform`), or has no experts (`dense`).
+
+    `queueing` says that every cell takes its latencies from the operating point, `curves` that they are read from one
+    curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps.
+    """
+    chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if queueing else {})
+    steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
+    if not curves and not simulate:
+        return steps
+    first = steps.index(DIRECT[0])
+    return (*steps[:first], *latency_steps(curves, simulate), *steps[first + len(DIRECT) :])
