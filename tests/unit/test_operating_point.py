@@ -325,3 +325,27 @@ def test_the_rate_at_a_limit_where_slots_bind() -> None:
         assert not point.valid[100]
         found = rates[np.argmax(point.ttft_quantile(0.95, rough=True) > 5.0)]
         assert found == pytest.approx(rate, rel=0.05)
+
+
+def mix(prompts: Any, outputs: Any, weights: Any) -> Any:
+    return plan(2.0, prompt_tokens=prompts, uncached_tokens=prompts, output_tokens=outputs, class_weights=weights)
+
+
+def test_a_class_cut_in_two_has_the_same_first_tokens() -> None:
+    whole = mix([800, 3000], [300, 500], [0.7, 0.3])
+    cut = mix([3000, 800, 800, 3000], [500, 300, 300, 500], [0.1, 0.3, 0.4, 0.2])
+    for q in (0.5, 0.95, 0.99):
+        assert cut.ttft_quantile(q) == pytest.approx(whole.ttft_quantile(q), rel=1e-9)
+    limits = np.array([0.05, 0.1, 0.2, 0.3])
+    met = cut.met_shares(ttft_slo_s=limits)[0]
+    for index, (limit, kind) in enumerate(zip(limits, (1, 0, 0, 1), strict=True)):
+        assert met[index] == pytest.approx(whole.met_shares(ttft_slo_s=limit)[0][kind], rel=1e-9)
+    assert cut.goodput(0.2, 0.02, 8.0) == pytest.approx(whole.goodput(0.2, 0.02, 8.0), rel=1e-9)
+
+
+def test_classes_alike_in_one_cell_stay_apart_in_the_other() -> None:
+    both = mix([[800, 800], [800, 3000]], [300, 500], [0.7, 0.3])
+    for cell, prompts in enumerate(([800, 800], [800, 3000])):
+        alone = mix(prompts, [300, 500], [0.7, 0.3])
+        assert both.ttft_quantile(0.95)[cell] == pytest.approx(alone.ttft_quantile(0.95), rel=1e-9)
+        assert both.met_shares(0.1)[0][cell] == pytest.approx(alone.met_shares(0.1)[0], rel=1e-9)

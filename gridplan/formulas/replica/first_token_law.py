@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gridplan.formulas.replica.batch_levels import LEVELS
 from gridplan.formulas.replica.first_token import FirstToken, first_token_variance, same_step
 from gridplan.formulas.replica.gate import prompts_in_a_step
 from gridplan.formulas.replica.mixture import Mixture, mixture_share
+from gridplan.formulas.replica.prompt_groups import PromptGroups, prompt_groups
 from gridplan.formulas.replica.slot_wait import SlotWait
 from gridplan.formulas.replica.steady import Steady
 from gridplan.formulas.replica.traffic import Array, Traffic
@@ -28,40 +30,53 @@ COMPARABLE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class FirstTokenLaw:
-    """Components by class on axes (component, class, ...), the first `gammas` of them gamma, the others uniform.
+    """Components by group of classes on axes (component, group, ...), the first `gammas` gamma, the others uniform.
 
-    weight [1] sums to 1 over components; mean [s], variance [s^2], shift [s].
+    weight [1] sums to 1 over components; mean [s], variance [s^2], shift [s]. group_weights [1], share of requests.
     """
 
+    groups: PromptGroups
+    group_weights: Array
     gammas: int
     weight: Array
     mean: Array
     variance: Array
     shift: Array
 
-    def mixture(self, class_weights: Array) -> Mixture:
+    def mixture(self) -> Mixture:
         """The law over all requests."""
-        parts = (self.weight * class_weights, self.mean, self.variance, self.shift)
-        classes = self.mean.shape[1]
-        flat = [part.reshape(part.shape[0] * classes, *part.shape[2:]) for part in parts]
-        return Mixture(flat[0], flat[1], flat[2], flat[3], uniforms=(self.mean.shape[0] - self.gammas) * classes)
+        parts = (self.weight * self.group_weights, self.mean, self.variance, self.shift)
+        groups = self.mean.shape[1]
+        flat = [part.reshape(part.shape[0] * groups, *part.shape[2:]) for part in parts]
+        return Mixture(flat[0], flat[1], flat[2], flat[3], uniforms=(self.mean.shape[0] - self.gammas) * groups)
 
     def share(self, limit: Array) -> Array:
         """Share of each class's requests at or below a limit [1], class axis first."""
+        of = self.groups.of
+        if limit.ndim == 0 or limit.shape[0] == 1:
+            return self._share(limit, slice(None))[of]
+        return self._share(limit, of)
+
+    def _share(self, limit: Array, groups: slice | npt.NDArray[np.intp]) -> Array:
+        weight, mean, variance, shift = (
+            part[:, groups] for part in (self.weight, self.mean, self.variance, self.shift)
+        )
         cut = self.gammas
-        gamma = mixture_share(self.mean[:cut], self.variance[:cut], self.shift[:cut], limit)
-        half = np.sqrt(3.0 * self.variance[cut:])
-        even = np.clip((limit - self.mean[cut:] + half) / np.maximum(2.0 * half, 1e-300), 0.0, 1.0)
-        out: Array = (self.weight[:cut] * gamma).sum(axis=0) + (self.weight[cut:] * even).sum(axis=0)
+        gamma = mixture_share(mean[:cut], variance[:cut], shift[:cut], limit)
+        half = np.sqrt(3.0 * variance[cut:])
+        even = np.clip((limit - mean[cut:] + half) / np.maximum(2.0 * half, 1e-300), 0.0, 1.0)
+        out: Array = (weight[:cut] * gamma).sum(axis=0) + (weight[cut:] * even).sum(axis=0)
         return out
 
 
 def first_token_law(load: Traffic, levels: list[Steady], firsts: list[FirstToken], wait: SlotWait) -> FirstTokenLaw:
     """All levels together; requests that wait for a slot are gammas of their own."""
+    groups = prompt_groups(load)
+    load = groups.load(load)
     gamma: list[tuple[Array, ...]] = []
     even: list[tuple[Array, ...]] = []
     on_time = 1.0 - wait.probability
-    for (share, _), state, first in zip(LEVELS, levels, firsts, strict=True):
+    for (share, _), state, first in zip(LEVELS, levels, map(groups.tokens, firsts), strict=True):
         variance = first_token_variance(load, state, first)
         rest, cases = _level(load, state, first, variance)
         gamma.append((share * on_time * rest[0], *rest[1:]))
@@ -71,7 +86,7 @@ def first_token_law(load: Traffic, levels: list[Steady], firsts: list[FirstToken
             gamma.append((share * wait.probability, *late))
     shape = (load.classes, *load.lead)
     columns = [np.stack([np.broadcast_to(part[column], shape) for part in (*gamma, *even)]) for column in range(4)]
-    return FirstTokenLaw(len(gamma), columns[0], columns[1], columns[2], columns[3])
+    return FirstTokenLaw(groups, load.weights, len(gamma), columns[0], columns[1], columns[2], columns[3])
 
 
 def _level(

@@ -169,7 +169,7 @@ class OperatingPoint:
 
     @cached_property
     def _ttft_mixture(self) -> Mixture:
-        return self._ttft_law.mixture(self._load.weights)
+        return self._ttft_law.mixture()
 
     @cached_property
     def _ttft_variance(self) -> Array:
