@@ -7,15 +7,17 @@ import json
 import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
+from gridplan.cli.outputs_option import outputs_option
 
 __all__ = ["command"]
 
 
 @click.command()
 @click.argument("grid", type=click.Path())
+@outputs_option
 @catalog_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(grid: str, catalog: str | None, as_json: bool) -> None:
+def command(grid: str, outputs: list[str] | None, catalog: str | None, as_json: bool) -> None:
     """Print cells, rows, memory, file size and seconds that GRID would take, from a sample of it."""
     from gridplan.contract import load_grid
 
@@ -23,7 +25,7 @@ def command(grid: str, catalog: str | None, as_json: bool) -> None:
     say_folder(loaded.folder)
     from gridplan.engine.estimate import estimate
 
-    found = estimate(loaded)
+    found = estimate(loaded, outputs)
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return

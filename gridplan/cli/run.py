@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
+from gridplan.cli.outputs_option import outputs_option
 
 if TYPE_CHECKING:
     from gridplan.engine.run import RunResult
@@ -27,12 +28,7 @@ __all__ = ["command"]
 @click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
 @click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 2e9).")
-@click.option(
-    "--outputs",
-    default=None,
-    metavar="NAME,...",
-    help="Compute and write these measures; `default` stands for those of every cube.",
-)
+@outputs_option
 @click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")
 @click.option("--simulate", is_flag=True, help="Simulate the cells whose latencies no formula predicts.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "none"]), default="zstd", show_default=True)
@@ -46,7 +42,7 @@ def command(
     resume: bool,
     workers: int | None,
     max_cells: int | None,
-    outputs: str | None,
+    outputs: list[str] | None,
     drop_infeasible: bool,
     simulate: bool,
     compression: str,
@@ -72,7 +68,7 @@ def command(
             force=force,
             resume=resume,
             max_cells=max_cells or DEFAULT_MAX_CELLS,
-            outputs=_names(outputs),
+            outputs=outputs,
             drop_infeasible=drop_infeasible,
             simulate=simulate,
             compression=compression,  # type: ignore[arg-type]
@@ -86,16 +82,6 @@ def command(
         click.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(_table(result))
-
-
-def _names(outputs: str | None) -> list[str] | None:
-    """Names of measures; an empty list would be a cube without any."""
-    if outputs is None:
-        return None
-    names = [name.strip() for name in outputs.split(",") if name.strip()]
-    if not names:
-        raise click.UsageError("--outputs names no measure")
-    return names
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
-from gridplan.engine.columns import plan_columns
+from gridplan.engine.columns import named_outputs, plan_columns
+from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.run import DEFAULT_MAX_CELLS
 from gridplan.engine.size import axis_sizes
@@ -35,21 +37,25 @@ SPEED_UP = 0.8
 """What one more thread adds, as a share of the first one's speed (measurement, 2026-11, two cores: 1.6 to 1.7)."""
 
 
-def estimate(grid: Grid) -> dict[str, Any]:
-    """Cells, rows, memory [bytes], file size [bytes] and seconds of a run with all measures on all cores.
+def estimate(grid: Grid, outputs: Iterable[str] | None = None) -> dict[str, Any]:
+    """Cells, rows, memory [bytes], file size [bytes] and seconds of a run on all cores, with `outputs` as `run` has it.
 
-    The middle part of the cube is computed and written to a temporary folder; size and time are scaled to all rows.
+    What is computed once for the whole cube is computed. The middle part is computed and written to a temporary folder;
+    its size and time are scaled to all rows.
     """
     inputs = build_inputs(grid)
-    plan = plan_columns(inputs)
+    plan = plan_columns(inputs, named_outputs(outputs))
     layout = plan.layout
     parts = layout.parts(min(SAMPLE_ROWS, layout.cells))
     sample = parts[len(parts) // 2]
     part = Part(0, sample.start, sample.stop)
     files = len(layout.parts(layout.rows_per_part))
     threads = min(default_workers(), files)  # a part is the work of one
+    began = time.perf_counter()
+    shared = hoist(inputs, plan)
+    once = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
-        writer, evaluator = PartWriter(layout), BlockEvaluator(inputs, plan)
+        writer, evaluator = PartWriter(layout), BlockEvaluator(inputs, plan, shared)
         writer.write(Path(folder), part, evaluator.columns)  # the first time, libraries and memory warm up
         began = time.perf_counter()
         receipt = writer.write(Path(folder), part, evaluator.columns)
@@ -66,7 +72,7 @@ def estimate(grid: Grid) -> dict[str, Any]:
         "memory_bytes": BASE_BYTES + int(threads * _worker_bytes(layout, receipt.bytes / part.rows)),
         "cube_bytes": int(cube),
         "file_bytes": int(receipt.bytes * scale),
-        "seconds": seconds * scale,
+        "seconds": once + seconds * scale,
         "sample_rows": part.rows,
         "max_cells": DEFAULT_MAX_CELLS,
         "within_cap": layout.cells <= DEFAULT_MAX_CELLS,

@@ -83,6 +83,14 @@ axes:
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_outputs_are_those_of_a_run(cli: Any, grids: Path, said: dict[str, Any]) -> None:
+    outcome = cli("estimate", grids / "quickstart.yaml", "--outputs", "default,ttft_p95_s", "--json")
+    assert json.loads(outcome.out)["columns"] == said["columns"] + 1
+    outcome = cli("estimate", grids / "quickstart.yaml", "--outputs", "ttft_p96_s")
+    assert outcome.code == 2
+    assert "did you mean ttft_p9" in outcome.err
+
+
 def test_one_cell_without_axes(cli: Any, grids: Path) -> None:
     outcome = cli("estimate", grids / "chains-70b.yaml")
     assert outcome.code == 0
