@@ -27,6 +27,7 @@ from gridplan.formulas.replica.first_token_law import FirstTokenLaw, first_token
 from gridplan.formulas.replica.gaps import GapLaw, gap_law
 from gridplan.formulas.replica.goodput import goodput, met_shares
 from gridplan.formulas.replica.mixture import Mixture, mixture_quantile
+from gridplan.formulas.replica.prompt_groups import prompt_groups
 from gridplan.formulas.replica.slot_wait import SlotWait, slot_wait
 from gridplan.formulas.replica.steady import Steady, ratio, steady
 from gridplan.formulas.replica.traffic import (
@@ -243,7 +244,9 @@ def point_of(load: Traffic) -> OperatingPoint:
     with np.errstate(all="ignore"):
         state = steady(load)
         levels = batch_levels(load, state)
-        firsts = [first_token(load, level) for level in levels]
+        groups = prompt_groups(load)
+        few = groups.load(load)
+        firsts = [groups.spread(first_token(few, level)) for level in levels]
         wait = slot_wait(load, state)
         return _point(load, state, levels, firsts, wait, validity(load, state, firsts, wait))
 

@@ -1,11 +1,12 @@
-"""Classes with the same prompt see the same TTFT: its law is worked out once for all of them.
+"""Classes with the same prompt see the same TTFT: it is worked out once for all of them.
 
-Random lengths become many classes, most of them with the prompt of another one. The law has cases for each pair of
-classes, so this is the difference between a millisecond and a second.
+Random lengths become many classes, most of them with the prompt of another one. TTFT has a term, and its law several
+cases, for each pair of classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,8 @@ class PromptGroups:
 
     def load(self, load: Traffic) -> Traffic:
         """A load of one class a group. What is not of the prompt is that of the first class: not for decoding."""
+        if self.first.size == load.classes:
+            return load
         weights = np.zeros((self.first.size, *load.weights.shape[1:]))
         np.add.at(weights, self.of, load.weights)
         return replace(
@@ -42,19 +45,28 @@ class PromptGroups:
         )
 
     def tokens(self, first: FirstToken) -> FirstToken:
-        """TTFT by group."""
+        """TTFT by group, from TTFT by class."""
+        return self._changed(first, self.pick)
+
+    def spread(self, first: FirstToken) -> FirstToken:
+        """TTFT by class, from TTFT by group."""
+        return self._changed(first, lambda values: values[self.of] if values.shape[0] == self.first.size else values)
+
+    def _changed(self, first: FirstToken, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> FirstToken:
+        if self.first.size == self.of.size:
+            return first
         return replace(
             first,
-            own=self.pick(first.own),
-            queue=self.pick(first.queue),
-            mean=self.pick(first.mean),
-            chunked=self.pick(first.chunked),
-            chunk_work=self.pick(first.chunk_work),
+            own=change(first.own),
+            queue=change(first.queue),
+            mean=change(first.mean),
+            chunked=change(first.chunked),
+            chunk_work=change(first.chunk_work),
         )
 
     def pick(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """An array by class (or with one value for all, or without the axis of classes) by group."""
-        return values[self.first] if values.ndim and values.shape[0] == self.of.size else values
+        """An array by class (or with one value for all) by group."""
+        return values[self.first] if values.shape[0] == self.of.size else values
 
 
 def prompt_groups(load: Traffic) -> PromptGroups:
