@@ -28,8 +28,11 @@ TOP_LOADS = 128
 NEAR_LOADS, NEAR = 64, 1.6
 """Loads beyond it, up to `NEAR` times as much, where some figures are still shown (policy)."""
 
-FAR_LOADS, FAR = 16, 16.0
-"""Loads beyond those, up to `FAR` times as much, where flags may still change (policy)."""
+FAR_LOADS, FAR = 128, 16.0
+"""Loads beyond those, up to `FAR` times as much, where TPOT may still be shown and flags change (policy).
+
+With 16 of them every thirteenth cell of a large cube had to be computed directly, with 128 every eightieth.
+"""
 
 LOADS = TOP_LOADS + NEAR_LOADS + FAR_LOADS
 """Loads of a curve."""

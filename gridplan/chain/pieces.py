@@ -13,10 +13,10 @@ from gridplan.chain.replica import CLASS_FIRST, in_order
 
 __all__ = ["at_cells", "in_pieces"]
 
-PIECE = 200_000
-"""Cells that are worked on at once, where there is one class (policy): some 200 MB for a percentile."""
+PIECE = 50_000
+"""Cells that are worked on at once, where there are few classes (policy): some 50 MB for a percentile."""
 
-MANY_CLASSES = 2
+MANY_CLASSES = 8
 """Classes from which their pairs decide the memory of a cell, not their number (measurement)."""
 
 

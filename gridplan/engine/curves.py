@@ -15,7 +15,7 @@ from gridplan.store.blocks import Block, cut
 __all__ = ["curves_pay"]
 
 CURVE_CELLS = 16_384
-"""Replicas up to which every curve of a figure is computed once for the whole cube (policy): 16 MiB a figure."""
+"""Replicas up to which every curve of a figure is computed once for the whole cube (policy): 40 MiB a figure."""
 
 
 def curves_pay(space: Space, steps: tuple[chain.Step, ...], dims: Mapping[str, frozenset[str]]) -> bool:
