@@ -98,12 +98,17 @@ def goodput(rate: Array, *limits_and_replica: Array) -> tuple[Array, Array]:
     Limits on gaps are limits on a share of gaps, not on requests: `slo_held` knows them.
     """
     limits, replica = limits_and_replica[: len(LIMITS)], limits_and_replica[len(LIMITS) :]
-    limits = (*limits[:_ITL], np.full_like(limits[_ITL], np.nan))
+    limits = _of_requests(limits)
     made = Replica(*replica)
     bound, estimate = point_at(_over(rate, limits), made).goodput(**_given(limits), output_scv=_output_scv(made))
     some = np.broadcast_arrays(*(~np.isnan(limit) for limit in limits))
     asked = np.where(np.any(some, axis=(0, -1)), 1.0, np.nan)
     return bound * asked, estimate * asked
+
+
+def _of_requests(limits: Sequence[Array]) -> tuple[Array, ...]:
+    """The limits without that on gaps, which is one on a share of gaps and not of requests."""
+    return (*limits[:_ITL], np.full_like(limits[_ITL], np.nan))
 
 
 def _over(rate: Array, by_class: Sequence[Array]) -> Array:
@@ -137,7 +142,7 @@ def slo_held(rate: Array, *stated: Array) -> Array:
     limits, percentiles = stated[: len(LIMITS)], stated[len(LIMITS) : 2 * len(LIMITS)]
     made = Replica(*stated[2 * len(LIMITS) :])
     point = point_at(_over(rate, (*limits, *percentiles)), made)
-    of_requests = _given((*limits[:_ITL], np.full_like(limits[_ITL], np.nan)))
+    of_requests = _given(_of_requests(limits))
     shares = list(point.met_shares(**of_requests, output_scv=_output_scv(made)))
     shares[_ITL] = _gaps_held(point, limits[_ITL], percentiles[_ITL])
     means = (point.ttft_by_class_s, point.tpot_s, point.e2e_by_class_s, point.tpot_s)

@@ -11,7 +11,7 @@ import numpy as np
 from gridplan.chain.graph import Array
 from gridplan.chain.replica import CLASS_FIRST, in_order
 
-__all__ = ["at_cells", "in_pieces"]
+__all__ = ["at_cells", "in_pieces", "rows_of"]
 
 PIECE = 50_000
 """Cells that are worked on at once, where there are few classes (policy): some 50 MB for a percentile."""
@@ -24,11 +24,8 @@ def in_pieces(function: Callable[..., Any], names: Sequence[str], rate: Array, *
     """`function(rate, *inputs)`, inputs by `names`; in pieces where cells times classes are many."""
     leads = (_class_last(name, item)[0] for name, item in zip(names, inputs, strict=True))
     shape = np.broadcast_shapes(rate.shape, *leads)
-    classes = max(
-        (item.shape[-1] for name, item in zip(names, inputs, strict=True) if name == "class_weight"), default=1
-    )
     cells = prod(shape)
-    if cells <= _cells_at_once(classes):
+    if cells <= _cells_at_once(_classes(names, inputs)):
         return function(rate, *inputs)
     found = at_cells(function, names, np.unravel_index(np.arange(cells), shape), shape, rate, *inputs)
     results = tuple(item.reshape(shape) for item in found)
@@ -48,7 +45,7 @@ def at_cells(
     parts: list[tuple[Array, ...]] = []
     for start in range(0, count, step):
         where = tuple(axis[start : start + step] for axis in cells)
-        rows = (in_order(name, _rows(name, item, shape, where)) for name, item in zip(names, inputs, strict=True))
+        rows = (in_order(name, rows_of(name, item, shape, where)) for name, item in zip(names, inputs, strict=True))
         found = function(np.broadcast_to(rate, shape)[where], *rows)
         parts.append(found if isinstance(found, tuple) else (found,))
     return tuple(np.concatenate(items) for items in zip(*parts, strict=True))
@@ -69,7 +66,7 @@ def _class_last(name: str, values: Array) -> tuple[tuple[int, ...], Array]:
     return (values.shape[:-1] if name.startswith("class_") else values.shape), values
 
 
-def _rows(name: str, values: Array, shape: tuple[int, ...], where: tuple[Array, ...]) -> Array:
+def rows_of(name: str, values: Array, shape: tuple[int, ...], where: tuple[Array, ...]) -> Array:
     """Values in the cells `where`, one row each, a class axis last."""
     lead, last = _class_last(name, values)
     return np.broadcast_to(last, shape + last.shape[len(lead) :])[where]

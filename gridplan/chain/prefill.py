@@ -25,6 +25,7 @@ __all__ = [
     "mean_over_classes",
     "one_sequence",
     "prefill_experts_s",
+    "read_or_multiplied_s",
 ]
 
 ROUNDS = 2
@@ -149,10 +150,21 @@ def _beside(
     multiplied = per_token_s * uncached + attention_s
     # A given time of a prompt token is all that a prompt takes.
     if np.any(experts_s):
-        tokens = np.where(chunks > 0, uncached / np.maximum(chunks, 1.0), 0.0)
-        added = kernels.chunk_experts_s(experts_s, num_experts, experts_per_token, tokens, batch)
-        multiplied = np.where(np.isnan(given), np.maximum(multiplied, chunks * added), multiplied)
+        experts = (experts_s, num_experts, experts_per_token)
+        multiplied = np.where(
+            np.isnan(given), read_or_multiplied_s(multiplied, chunks, uncached, batch, *experts), multiplied
+        )
     return multiplied + np.where(overhead_s == 0, 0.0, chunks * overhead_s)
+
+
+def read_or_multiplied_s(multiplied_s: Array, chunks: Array, uncached: Array, batch: Array, *experts: Array) -> Array:
+    """Time of a prompt's chunks beside `batch` sequences [s]: to multiply, or to read the experts if that is longer.
+
+    `experts` are the time to read all of them [s], their number and those of a token.
+    """
+    tokens = np.where(chunks > 0, uncached / np.maximum(chunks, 1.0), 0.0)
+    result: Array = np.maximum(multiplied_s, chunks * kernels.chunk_experts_s(*experts, tokens, batch))
+    return result
 
 
 def mean_over_classes(class_weight: Array, by_class: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gridplan.chain.graph import Array
 from gridplan.chain.kernels import kernels
+from gridplan.chain.prefill import read_or_multiplied_s
 from gridplan.formulas.replica import OperatingPoint
 from gridplan.formulas.replica.batch_levels import batch_variance
 from gridplan.formulas.replica.point import point_of
@@ -30,7 +31,6 @@ __all__ = [
     "in_order",
     "lengths",
     "load_at",
-    "picked",
     "point_at",
     "reads_beside",
 ]
@@ -134,9 +134,8 @@ def beside(batch: Array, replica: Replica) -> Array:
     chunks, taken = behind(replica.class_prefill_chunks), behind(replica.class_prefill_multiplied_s)
     if np.any(replica.prefill_experts_s > 0.0):
         uncached = behind(np.moveaxis(lengths(replica)[1], -1, 0))
-        tokens = np.where(chunks > 0.0, uncached / np.maximum(chunks, 1.0), 0.0)
         experts = (replica.prefill_experts_s, replica.num_experts, replica.experts_per_token)
-        taken = np.maximum(taken, chunks * kernels.chunk_experts_s(*experts, tokens, batch))
+        taken = read_or_multiplied_s(taken, chunks, uncached, batch, *experts)
     occurs = behind(np.moveaxis(replica.class_weight, -1, 0)) != 0.0
     return np.where(occurs, taken + chunks * replica.chunk_overhead_total_s, 0.0)
 
@@ -177,13 +176,6 @@ def _with_union(load: Traffic, replica: Replica) -> Traffic:
     return load
 
 
-def picked(name: str, values: Array, which: Array) -> Array:
-    """Values of quantity `name` in the cells `which`, one row each, a class axis last."""
-    if name in CLASS_FIRST:
-        values = np.moveaxis(values, 0, -1)
-    return np.broadcast_to(values, which.shape + values.shape[which.ndim :])[which]
-
-
 def in_order(name: str, rows: Array) -> Array:
-    """Rows of `picked` with the class axis where the quantity has it."""
+    """Rows of cells, their class axis last, with the class axis where the quantity has it."""
     return np.moveaxis(rows, -1, 0) if name in CLASS_FIRST else rows

@@ -14,7 +14,8 @@ import numpy as np
 
 from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
-from gridplan.chain.replica import LIMITS, PERCENTILES, REPLICA, Replica, in_order, load_at, picked
+from gridplan.chain.pieces import rows_of
+from gridplan.chain.replica import LIMITS, PERCENTILES, REPLICA, Replica, in_order, load_at
 from gridplan.formulas.replica.steady import steady
 from gridplan.formulas.replica.traffic import Traffic
 from gridplan.simulation import Metric, Simulation, requests_for, simulate_figures
@@ -61,7 +62,8 @@ def simulated(latency_flag_code: Array, rate: Array, *inputs: Array) -> Array:
     wanted = np.broadcast_to(wanted, np.broadcast_shapes(wanted.shape, rate.shape))
     found = np.full((len(FIGURES), *wanted.shape), np.nan)
     if wanted.any():
-        rows = [picked(name, item, wanted) for name, item in zip(INPUTS[1:], (rate, *inputs), strict=True)]
+        where, named = np.nonzero(wanted), zip(INPUTS[1:], (rate, *inputs), strict=True)
+        rows = [rows_of(name, item, wanted.shape, where) for name, item in named]
         first, back = _distinct(rows)
         found[:, wanted] = _run([row[first] for row in rows])[:, back]
     return found

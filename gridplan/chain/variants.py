@@ -10,39 +10,36 @@ from gridplan.chain.plan import DIRECT, STEPS
 
 __all__ = ["steps_for"]
 
-_UNIFORM: dict[str, Step] = {
-    item.outputs[0]: item
-    for item in (
-        step("kv_bytes_per_token", memory.as_it_is, value="kv_any_token_model_bytes"),
-        step("kv_bytes_per_token_per_gpu", memory.as_it_is, value="kv_any_token_bytes"),
-        step("kv_read_bytes_per_token", memory.as_it_is, value="kv_bytes_per_token"),
-        step("kv_read_bytes_per_token_per_gpu", memory.as_it_is, value="kv_bytes_per_token_per_gpu"),
-        step("kv_pool_tokens", kv.kv_pool_tokens_in_blocks),
-    )
-}
+
+def _by_output(*steps: Step) -> dict[str, Step]:
+    """Steps by the first of their results: they stand in for the steps of the plan that make it."""
+    return {item.outputs[0]: item for item in steps}
+
+
+_UNIFORM = _by_output(
+    step("kv_bytes_per_token", memory.as_it_is, value="kv_any_token_model_bytes"),
+    step("kv_bytes_per_token_per_gpu", memory.as_it_is, value="kv_any_token_bytes"),
+    step("kv_read_bytes_per_token", memory.as_it_is, value="kv_bytes_per_token"),
+    step("kv_read_bytes_per_token_per_gpu", memory.as_it_is, value="kv_bytes_per_token_per_gpu"),
+    step("kv_pool_tokens", kv.kv_pool_tokens_in_blocks),
+)
 """The same where every token costs the same: these depend on no length then, so they carry no such dimension."""
 
-_DENSE: dict[str, Step] = {
-    item.outputs[0]: item
-    for item in (
-        step("step_weights_least_s", memory.as_it_is, value="step_fixed_s"),
-        step("step_weights_read_s", memory.as_it_is, value="step_fixed_s"),
-        step("weights_moved_bytes", memory.as_it_is, value="weights_read_bytes"),
-        step("batch_at_limit", prefill.one_sequence),
-        step("tpot_share_raw", kernels.tpot_share, step_weights_s="step_fixed_s"),
-        step("tpot_mean_step_s", fleet.tpot_dense_s),
-    )
-}
+_DENSE = _by_output(
+    step("step_weights_least_s", memory.as_it_is, value="step_fixed_s"),
+    step("step_weights_read_s", memory.as_it_is, value="step_fixed_s"),
+    step("weights_moved_bytes", memory.as_it_is, value="weights_read_bytes"),
+    step("batch_at_limit", prefill.one_sequence),
+    step("tpot_share_raw", kernels.tpot_share, step_weights_s="step_fixed_s"),
+    step("tpot_mean_step_s", fleet.tpot_dense_s),
+)
 """The same where no model has routed experts: the weight read depends on no batch then."""
 
-_QUEUEING: dict[str, Step] = {
-    item.outputs[0]: item
-    for item in (
-        step("tpot_s", memory.as_it_is, value="tpot_queueing_s"),
-        step("batch_mean", planned.batch_queueing),
-        step("planned_latency_s", memory.as_it_is, value="e2e_s"),
-    )
-}
+_QUEUEING = _by_output(
+    step("tpot_s", memory.as_it_is, value="tpot_queueing_s"),
+    step("batch_mean", planned.batch_queueing),
+    step("planned_latency_s", memory.as_it_is, value="e2e_s"),
+)
 """The same where every cell takes its latencies from the operating point."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridplan.formulas._types import Value
-from gridplan.formulas.replica.steady import ratio
+from gridplan.formulas.replica.steady import ratio, tpot_mean
 from gridplan.formulas.replica.traffic import Array, Traffic, by_class_last, read_traffic, traffic_mean
 
 __all__ = ["ClosedLoop", "tpot_at_concurrency"]
@@ -105,16 +105,13 @@ def _solve(load: Traffic, number: Array) -> ClosedLoop:
     tpot = load.step + load.context + (inside - 1.0) / inside * ended * work
     rate = ended / step
     e2e = number / rate
-    decodes = np.where(n > 0.0, w, 0.0)
-    share = traffic_mean(decodes, np.ones(1))
-    tpot_mean = np.where(share > 0.0, ratio(traffic_mean(decodes, np.where(n > 0.0, tpot, 0.0)), share), np.nan)
 
     def lead(values: Array) -> Array:
         return np.broadcast_to(values, load.lead)
 
     return ClosedLoop(
         tpot_s=by_class_last(np.where(n > 0.0, tpot, np.nan), load),
-        tpot_mean_s=lead(tpot_mean),
+        tpot_mean_s=lead(tpot_mean(load, tpot)),
         ttft_s=lead(e2e - traffic_mean(w, n * tpot)),
         e2e_s=lead(e2e),
         throughput_rps=lead(rate),

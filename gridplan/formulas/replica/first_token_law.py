@@ -16,7 +16,7 @@ from gridplan.formulas.replica.batch_levels import LEVELS
 from gridplan.formulas.replica.first_token import FirstToken, first_token_variance, same_step
 from gridplan.formulas.replica.gate import prompts_in_a_step
 from gridplan.formulas.replica.mixture import Mixture, mixture_share
-from gridplan.formulas.replica.prompt_groups import PromptGroups, prompt_groups
+from gridplan.formulas.replica.prompt_groups import PromptGroups
 from gridplan.formulas.replica.slot_wait import SlotWait
 from gridplan.formulas.replica.steady import Steady
 from gridplan.formulas.replica.traffic import Array, Traffic
@@ -69,9 +69,10 @@ class FirstTokenLaw:
         return out
 
 
-def first_token_law(load: Traffic, levels: list[Steady], firsts: list[FirstToken], wait: SlotWait) -> FirstTokenLaw:
+def first_token_law(
+    load: Traffic, groups: PromptGroups, levels: list[Steady], firsts: list[FirstToken], wait: SlotWait
+) -> FirstTokenLaw:
     """All levels together; requests that wait for a slot are gammas of their own."""
-    groups = prompt_groups(load)
     load = groups.load(load)
     gamma: list[tuple[Array, ...]] = []
     even: list[tuple[Array, ...]] = []

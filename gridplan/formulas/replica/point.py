@@ -27,9 +27,9 @@ from gridplan.formulas.replica.first_token_law import FirstTokenLaw, first_token
 from gridplan.formulas.replica.gaps import GapLaw, gap_law
 from gridplan.formulas.replica.goodput import goodput, met_shares
 from gridplan.formulas.replica.mixture import Mixture, mixture_quantile
-from gridplan.formulas.replica.prompt_groups import prompt_groups
+from gridplan.formulas.replica.prompt_groups import PromptGroups, prompt_groups
 from gridplan.formulas.replica.slot_wait import SlotWait, slot_wait
-from gridplan.formulas.replica.steady import Steady, ratio, steady
+from gridplan.formulas.replica.steady import Steady, ratio, steady, tpot_mean
 from gridplan.formulas.replica.traffic import (
     Array,
     Traffic,
@@ -76,6 +76,7 @@ class OperatingPoint:
     _state: Steady = field(repr=False)
     _levels: list[Steady] = field(repr=False)
     _firsts: list[FirstToken] = field(repr=False)
+    _groups: PromptGroups = field(repr=False)
     _ttft_mean: Array = field(repr=False)
     _wait: SlotWait = field(repr=False)
     _validity: Validity = field(repr=False)
@@ -166,7 +167,7 @@ class OperatingPoint:
     @cached_property
     def _ttft_law(self) -> FirstTokenLaw:
         with np.errstate(all="ignore"):
-            return first_token_law(self._load, self._levels, self._firsts, self._wait)
+            return first_token_law(self._load, self._groups, self._levels, self._firsts, self._wait)
 
     @cached_property
     def _ttft_mixture(self) -> Mixture:
@@ -248,7 +249,7 @@ def point_of(load: Traffic) -> OperatingPoint:
         few = groups.load(load)
         firsts = [groups.spread(first_token(few, level)) for level in levels]
         wait = slot_wait(load, state)
-        return _point(load, state, levels, firsts, wait, validity(load, state, firsts, wait))
+        return _point(load, state, levels, firsts, groups, wait, validity(load, state, firsts, wait))
 
 
 def _point(
@@ -256,6 +257,7 @@ def _point(
     state: Steady,
     levels: list[Steady],
     firsts: list[FirstToken],
+    groups: PromptGroups,
     wait: SlotWait,
     bounds: Validity,
 ) -> OperatingPoint:
@@ -263,17 +265,13 @@ def _point(
     tpot_shown, ttft_shown = np.where(bounds.tpot, 1.0, np.nan), np.where(bounds.ttft, 1.0, np.nan)
     ttft = (mean + wait.mean) * ttft_shown
     e2e = ttft + state.decode
-    decodes = np.where(load.steps > 0.0, load.weights, 0.0)
-    share = traffic_mean(decodes, np.ones(1))
-    tpot_mean = traffic_mean(decodes, np.where(load.steps > 0.0, state.tpot, 0.0))
-    tpot_mean = np.where(share > 0.0, ratio(tpot_mean, share), np.nan)
 
     def lead(values: Any) -> Any:
         return np.broadcast_to(values, load.lead)
 
     return OperatingPoint(
         tpot_s=by_class_last(np.where(load.steps > 0.0, state.tpot, np.nan) * tpot_shown, load),
-        tpot_mean_s=lead(tpot_mean * tpot_shown),
+        tpot_mean_s=lead(tpot_mean(load, state.tpot) * tpot_shown),
         batch_mean=lead(state.batch * tpot_shown),
         ttft_s=lead(traffic_mean(load.weights, ttft)),
         e2e_s=lead(traffic_mean(load.weights, e2e)),
@@ -292,6 +290,7 @@ def _point(
         _state=state,
         _levels=levels,
         _firsts=firsts,
+        _groups=groups,
         _ttft_mean=mean,
         _wait=wait,
         _validity=bounds,

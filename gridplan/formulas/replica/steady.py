@@ -15,7 +15,7 @@ import numpy as np
 
 from gridplan.formulas.replica.traffic import Array, Traffic, traffic_mean
 
-__all__ = ["Steady", "ratio", "steady"]
+__all__ = ["Steady", "ratio", "steady", "tpot_mean"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +104,11 @@ def ratio(above: Array, below: Array) -> Array:
     """above / below, and 0 where below is 0: shares of requests that do not decode, and the like."""
     out: Array = np.where(below != 0.0, above / np.where(below != 0.0, below, 1.0), 0.0)
     return out
+
+
+def tpot_mean(load: Traffic, tpot: Array) -> Array:
+    """Mean of TPOT by class [s] over requests of more than one output token; NaN where there are none."""
+    decodes = np.where(load.steps > 0.0, load.weights, 0.0)
+    share = traffic_mean(decodes, np.ones(1))
+    mean = traffic_mean(decodes, np.where(load.steps > 0.0, tpot, 0.0))
+    return np.where(share > 0.0, ratio(mean, share), np.nan)
