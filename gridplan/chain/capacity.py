@@ -1,7 +1,8 @@
-"""What one replica sustains, by three models.
+"""What one replica sustains, by four models.
 
-`littles_law` divides slots by a latency, `replica_seconds` prices a request in replica time, `measured` takes a rate
-from a load sweep and carries it to other settings in proportion to `replica_seconds`.
+`littles_law` divides slots by a latency, `replica_seconds` prices a request in replica time, `queueing` (in a file of
+its own) looks for the rate at which a percentile reaches its limit, `measured` takes a rate from a load sweep and
+carries it to other settings in proportion to `replica_seconds`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 _MODELS = choices("capacity_model")
-_LITTLE, _MEASURED = _MODELS.index("littles_law"), _MODELS.index("measured")
+_LITTLE, _MEASURED, _QUEUEING = (_MODELS.index(name) for name in ("littles_law", "measured", "queueing"))
 
 
 def _unlimited(limit: Array) -> Array:
@@ -164,6 +165,7 @@ def lambda_instance(
     lambda_instance_given: Array,
     measured_here: Array,
     lambda_anchor: Array,
+    queueing_rate: Array,
 ) -> tuple[Array, Array]:
     """Rate one replica sustains [req/s], NaN where infeasible, and where it comes from."""
     weights = Reads(step_fixed_s, step_experts_s, num_experts, experts_per_token).at(concurrency)
@@ -175,8 +177,8 @@ def lambda_instance(
     is_measured = measured & (measured_here == 1)
     is_scaled = measured & ~is_measured & ~np.isnan(scaled)
     rate = np.select(
-        [is_measured, is_scaled, capacity_model_code == _LITTLE],
-        [lambda_instance_given, scaled, little],
+        [is_measured, is_scaled, capacity_model_code == _LITTLE, capacity_model_code == _QUEUEING],
+        [lambda_instance_given, scaled, little, queueing_rate],
         lambda_analytical,
     )
     source = np.select(

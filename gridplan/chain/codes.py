@@ -14,7 +14,7 @@ NULL = -1
 TIE = 1e-9
 """Limits closer than this, relative to the lower one, bind together (policy of this project, 2026-11-29)."""
 
-LIMITS = ("memory", "compute", "scheduler", "tpot", "e2e", "measured")
+LIMITS = ("memory", "compute", "scheduler", "prefill", "ttft", "tpot", "e2e", "itl", "measured")
 """What can limit the rate of one replica here, in the order in which ties are named."""
 
 

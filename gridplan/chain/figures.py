@@ -13,8 +13,10 @@ from gridplan.chain.codes import NULL, choices
 from gridplan.chain.graph import Array
 from gridplan.chain.replica import LIMITS, Replica, lengths, point_at
 from gridplan.formulas.replica import OperatingPoint
+from gridplan.formulas.replica.held import LATENCIES, Limit, limit_margin, shown
+from gridplan.formulas.replica.traffic import class_first
 
-__all__ = ["fixed_quantile", "goodput", "means", "quantile", "slo_held"]
+__all__ = ["fixed_quantile", "flags", "goodput", "limits_of", "means", "output_scv", "quantile", "slo_held"]
 
 NO_LIMIT = -1.0
 """The share at which a limit that does not exist is stated."""
@@ -31,7 +33,7 @@ def means(rate: Array, *replica: Array) -> tuple[Array, Array, Array, Array]:
     """Means at `rate` [req/s]: TPOT, TTFT, and time from first to last token [s]; and the code of `latency_flag`."""
     made = Replica(*replica)
     point = point_at(rate, made)
-    return point.tpot_mean_s, point.ttft_s, _decode_s(point, made), _flags(point, rate)
+    return point.tpot_mean_s, point.ttft_s, _decode_s(point, made), flags(point, rate)
 
 
 def _decode_s(point: OperatingPoint, replica: Replica) -> Array:
@@ -41,7 +43,7 @@ def _decode_s(point: OperatingPoint, replica: Replica) -> Array:
     return np.asarray((replica.class_weight * taken).sum(axis=-1))
 
 
-def _flags(point: OperatingPoint, rate: Array) -> Array:
+def flags(point: OperatingPoint, rate: Array) -> Array:
     """Code of `latency_flag`, -1 where everything is shown; a cell without a rate has no plan and no flag."""
     code = np.full(np.shape(point.valid_reason), NULL)
     for reason in np.unique(point.valid_reason):
@@ -82,12 +84,12 @@ def fixed_quantile(latency: str, share: float, rate: Array, *replica: Array) -> 
 
 def _quantile(point: OperatingPoint, latency: str, share: Array, replica: Replica) -> Array:
     if latency == "e2e":
-        return point.e2e_quantile(share, output_scv=_output_scv(replica))
+        return point.e2e_quantile(share, output_scv=output_scv(replica))
     found: Array = getattr(point, f"{latency}_quantile")(share)
     return found
 
 
-def _output_scv(replica: Replica) -> Array | None:
+def output_scv(replica: Replica) -> Array | None:
     """What varies within the nodes of random answers; None where nothing does."""
     return replica.class_output_tokens_scv if np.any(replica.class_output_tokens_scv) else None
 
@@ -100,7 +102,7 @@ def goodput(rate: Array, *limits_and_replica: Array) -> tuple[Array, Array]:
     limits, replica = limits_and_replica[: len(LIMITS)], limits_and_replica[len(LIMITS) :]
     limits = _of_requests(limits)
     made = Replica(*replica)
-    bound, estimate = point_at(_over(rate, limits), made).goodput(**_given(limits), output_scv=_output_scv(made))
+    bound, estimate = point_at(_over(rate, limits), made).goodput(**_given(limits), output_scv=output_scv(made))
     some = np.broadcast_arrays(*(~np.isnan(limit) for limit in limits))
     asked = np.where(np.any(some, axis=(0, -1)), 1.0, np.nan)
     return bound * asked, estimate * asked
@@ -116,16 +118,6 @@ def _over(rate: Array, by_class: Sequence[Array]) -> Array:
     return np.broadcast_to(rate, np.broadcast_shapes(rate.shape, *(values.shape[:-1] for values in by_class)))
 
 
-def _gaps_held(point: OperatingPoint, limit: Array, percentile: Array) -> Array:
-    """1 where the percentile of the gaps is within the limit of a class, else 0; NaN where it is not known."""
-    held = np.full(np.broadcast_shapes((*point.busy.shape, 1), limit.shape, percentile.shape), np.nan)
-    for stated in np.unique(percentile[~np.isnan(percentile)]) if not np.all(np.isnan(limit)) else ():
-        gap = point.itl_quantile(stated / 100.0)[..., None]
-        within = np.where(np.isnan(gap), np.nan, gap <= limit)
-        held = np.where(percentile == stated, within, held)
-    return held
-
-
 def _given(limits: Sequence[Array]) -> dict[str, Array | None]:
     """Limits as the formulas take them: none at all, or far away for the classes that have none."""
     return {
@@ -135,25 +127,29 @@ def _given(limits: Sequence[Array]) -> dict[str, Array | None]:
 
 
 def slo_held(rate: Array, *stated: Array) -> Array:
-    """1 where every class holds each of its limits at its own percentile, else 0; NaN without a limit.
+    """1 where each limit holds at its percentile, over all requests or over those of the class that states it, else 0.
 
-    `stated` are the limits, their percentiles (NaN: the limit is on the mean) and the quantities of a replica.
+    NaN without a limit, or where a figure is not shown. `stated` are the limits, their percentiles (NaN: the limit is
+    on the mean), the groups of classes that each judges together, and the quantities of a replica.
     """
-    limits, percentiles = stated[: len(LIMITS)], stated[len(LIMITS) : 2 * len(LIMITS)]
-    made = Replica(*stated[2 * len(LIMITS) :])
-    point = point_at(_over(rate, (*limits, *percentiles)), made)
-    of_requests = _given(_of_requests(limits))
-    shares = list(point.met_shares(**of_requests, output_scv=_output_scv(made)))
-    shares[_ITL] = _gaps_held(point, limits[_ITL], percentiles[_ITL])
-    means = (point.ttft_by_class_s, point.tpot_s, point.e2e_by_class_s, point.tpot_s)
+    of_limits, replica = stated[: 3 * len(LIMITS)], Replica(*stated[3 * len(LIMITS) :])
+    point = point_at(_over(rate, of_limits), replica)
     held, known = np.ones(()), np.zeros(())
-    for limit, percentile, share, mean in zip(limits, percentiles, shares, means, strict=True):
-        asked = ~np.isnan(limit) & (made.class_weight != 0.0)
-        by_mean = np.isnan(percentile)
-        # A class of single tokens has no gaps, and meets any limit on them.
-        mean = np.where(np.isnan(mean) & ~np.isnan(point.tpot_mean_s)[..., None], 0.0, mean)
-        unknown = asked & np.where(by_mean, np.isnan(mean), np.isnan(share))
-        met = ~asked | np.where(by_mean, mean <= limit, share >= percentile / 100.0)
-        held = held * np.where(unknown.any(axis=-1), np.nan, met.all(axis=-1))
-        known = known + asked.any(axis=-1)
+    for latency, limit in limits_of(of_limits, point.busy.ndim).items():
+        if not limit.stated:
+            continue
+        margin = limit_margin(point, latency, limit, output_scv(replica))
+        met = np.where(shown(point, latency, limit) & ~np.isnan(margin), margin >= 0.0, np.nan)
+        asked = (~np.isnan(limit.seconds) & (point._load.weights > 0.0)).any(axis=0)
+        held = held * np.where(asked, met, 1.0)
+        known = known + asked
     return np.where(known > 0, held, np.nan)
+
+
+def limits_of(stated: Sequence[Array], lead: int) -> dict[str, Limit]:
+    """Limits by latency from arrays by class (the class axis last): seconds, percentiles, groups."""
+    count = len(LIMITS)
+    arrays = [class_first(item, lead) for item in stated]
+    return {
+        name: Limit(arrays[k], arrays[count + k] / 100.0, arrays[2 * count + k]) for k, name in enumerate(LATENCIES)
+    }

@@ -33,6 +33,7 @@ __all__ = [
     "replicas_active",
     "replicas_deployed",
     "replicas_fractional",
+    "rho_equivalent",
     "slo_held_after_loss",
 ]
 
@@ -144,6 +145,11 @@ def gpus(replicas: Array, gpus_per_replica: Array) -> Array:
 def carried(replicas_count: Array, rate: Array) -> Array:
     """Arrival rate that a number of replicas carries at `rate` each [req/s]."""
     return replicas_count * rate
+
+
+def rho_equivalent(planned_rate_per_replica: Array, queued_rate: Array) -> Array:
+    """Planned rate over that of the queueing model [1]; null where no rate holds the limits."""
+    return planned_rate_per_replica / np.where(queued_rate > 0.0, queued_rate, np.nan)
 
 
 def busy(planned_rate_per_replica: Array, request_work_s: Array) -> Array:

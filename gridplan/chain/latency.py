@@ -16,7 +16,7 @@ from gridplan.chain.curves import LOADS, curve, curve_top_rate, place, read
 from gridplan.chain.figures import fixed_quantile, goodput, means, quantile, slo_held
 from gridplan.chain.graph import Step, step
 from gridplan.chain.pieces import in_pieces
-from gridplan.chain.replica import LIMITS, PERCENTILES, REPLICA
+from gridplan.chain.replica import GROUPS, LIMITS, PERCENTILES, REPLICA
 from gridplan.chain.simulated import FIGURES, LATENCIES, PERCENTS
 
 __all__ = ["latency_steps"]
@@ -59,7 +59,7 @@ def _figures() -> Iterator[_Figure]:
     yield _Figure(("goodput_bound{}", "goodput{}"), goodput, (*LIMITS, *REPLICA), every)
     # After a stated loss the fleet has a measure of that name: limits on means, by the rate of one replica.
     others = tuple(case for case in every if case != "_after_loss")
-    yield _Figure(("slo_held{}",), slo_held, (*LIMITS, *PERCENTILES, *REPLICA), others)
+    yield _Figure(("slo_held{}",), slo_held, (*LIMITS, *PERCENTILES, *GROUPS, *REPLICA), others)
 
 
 def latency_steps(curves: bool, simulate: bool = False) -> tuple[Step, ...]:

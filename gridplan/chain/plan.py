@@ -9,7 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridplan.chain import capacity, closed, cost, feasibility, fleet, kv, limits, memory, planned, prefill, workload
+from gridplan.chain import (
+    capacity,
+    closed,
+    cost,
+    feasibility,
+    fleet,
+    kv,
+    limits,
+    memory,
+    planned,
+    prefill,
+    queueing,
+    workload,
+)
 from gridplan.chain import step as steps
 from gridplan.chain.codes import NULL
 from gridplan.chain.graph import Array, Step, step
@@ -29,6 +42,11 @@ CASES = ("after_loss", "domain_lost", "one_fewer")
 """Rates beside the planned one at which latencies are asked."""
 
 DIRECT = latency_steps(curves=False)
+
+
+def _named(prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{name}" for name in queueing.OUTPUTS)
+
 
 STEPS: tuple[Step, ...] = (
     # workload
@@ -191,7 +209,21 @@ STEPS: tuple[Step, ...] = (
         e2e_slo_s="e2e_limit_s",
     ),
     step("latency_given_s", capacity.latency_given_s),
+    step("unloaded_s", feasibility.unloaded_s),
+    step("physical_reason_code", feasibility.physical_reason_code),
+    step("token_budget", planned.token_budget),
+    step("slots", planned.slots, concurrency_memory="concurrency_memory_residence"),
+    step(
+        "slots_memory",
+        planned.slots,
+        concurrency_memory="concurrency_memory_residence",
+        concurrency_scheduler="nothing",
+    ),
+    step("slots_scheduler", planned.slots, concurrency_memory="nothing"),
+    Step(_named("queued"), queueing.queueing, ("physical_reason_code", *queueing.INPUTS)),
+    Step(_named("queueing"), queueing.chosen, ("capacity_model_code", *_named("queued"))),
     step("infeasible_reason_code", feasibility.infeasible_reason_code, lambda_analytical="lambda_analytical_ungated"),
+    step("best_possible_s", feasibility.best_possible_s),
     step("tpot_share", feasibility.where_reachable, value="tpot_share_raw"),
     step("prefill_longest_s", feasibility.where_feasible, value="prefill_longest_raw_s"),
     step("prefill_longest_flop", feasibility.where_feasible, value="prefill_longest_raw_flop"),
@@ -200,6 +232,7 @@ STEPS: tuple[Step, ...] = (
     step("lambda_instance capacity_source_code", capacity.lambda_instance),
     step("limit_rates", limits.limit_rates, tpot_share="tpot_share_raw", e2e_slo_s="e2e_limit_s"),
     step("binding_constraint_code binding_ties_code binding_next_code margin_to_next", limits.binding),
+    step("capacity_flag_code", memory.as_it_is, value="queueing_flag"),
     step("anchor_ratio", capacity.anchor_ratio),
     step("lambda_basis_code", limits.lambda_basis_code),
     step("slo_basis_code", limits.slo_basis_code),
@@ -253,12 +286,11 @@ STEPS: tuple[Step, ...] = (
     step("arrival_rate_next_step", fleet.arrival_rate_next_step),
     # the planned point
     step("planned_rate_per_replica", fleet.planned_rate_per_replica),
+    step("rho_equivalent", fleet.rho_equivalent),
     step("busy", fleet.busy),
     step("rate_per_replica_after_loss", planned.rate_after_loss),
     step("rate_per_replica_domain_lost", planned.rate_domain_lost),
     step("rate_per_replica_one_fewer", planned.rate_one_fewer),
-    step("token_budget", planned.token_budget),
-    step("slots", planned.slots, concurrency_memory="concurrency_memory_residence"),
     step("slots_paged", planned.slots, concurrency_memory="concurrency_memory_mean"),
     *DIRECT,
     step("output_tokens_per_s_replica", fleet.output_tokens_per_s_replica),

@@ -23,6 +23,7 @@ from gridplan.formulas.replica.traffic import Traffic, read_traffic
 
 __all__ = [
     "CLASS_FIRST",
+    "GROUPS",
     "LIMITS",
     "PERCENTILES",
     "REPLICA",
@@ -76,6 +77,9 @@ LIMITS = ("class_ttft_slo_s", "class_tpot_slo_s", "class_e2e_slo_s", "class_itl_
 
 PERCENTILES = tuple(f"{name.removesuffix('_s')}_percentile" for name in LIMITS)
 """Percentiles of those limits, NaN for a limit on the mean; the class axis last."""
+
+GROUPS = tuple(f"{name.removesuffix('_s')}_group" for name in LIMITS)
+"""Numbers of the sets of classes that each limit judges together; the class axis last."""
 
 CLASS_FIRST = ("class_prefill_multiplied_s", "class_prefill_chunks")
 

@@ -15,7 +15,7 @@ import numpy as np
 from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
 from gridplan.chain.pieces import rows_of
-from gridplan.chain.replica import LIMITS, PERCENTILES, REPLICA, Replica, in_order, load_at
+from gridplan.chain.replica import GROUPS, LIMITS, PERCENTILES, REPLICA, Replica, in_order, load_at
 from gridplan.formulas.replica.steady import steady
 from gridplan.formulas.replica.traffic import Traffic
 from gridplan.simulation import Metric, Simulation, requests_for, simulate_figures
@@ -52,7 +52,7 @@ _ITL = LIMITS.index("class_itl_slo_s")
 _SHARES = tuple(f"{name}_slo_share" for name in LATENCIES)
 _LARGEST_BUDGET = 2.0**30
 
-INPUTS = ("latency_flag_code", "planned_rate_per_replica", *_SHARES, *LIMITS, *PERCENTILES, *REPLICA)
+INPUTS = ("latency_flag_code", "planned_rate_per_replica", *_SHARES, *LIMITS, *PERCENTILES, *GROUPS, *REPLICA)
 
 
 def simulated(latency_flag_code: Array, rate: Array, *inputs: Array) -> Array:
@@ -122,7 +122,7 @@ def _run_alike(rows: list[Array], warm_up: int, runs: int) -> Array:
     """`FIGURES` of rows that take runs of one length."""
     named = dict(zip(INPUTS[1:], rows, strict=True))
     rate, shares = rows[0], [named[name] for name in _SHARES]
-    limits = [named[name] for name in (*LIMITS, *PERCENTILES)]
+    limits = [named[name] for name in (*LIMITS, *PERCENTILES, *GROUPS)]
     load, cells = _load(rows), rate.size
     wanted = {**_means(), **_percentiles(shares), **_goodputs(limits)}
     lengths = {"requests": max(REQUESTS // runs, warm_up), "runs": runs, "warm_up": warm_up}
@@ -210,8 +210,8 @@ def _goodputs(limits: Sequence[Array]) -> Figures:
     for name, cells in _limit_groups(limits).items():
         of_cell = [limit[cells[0]] for limit in limits]
         figures[f"goodput {name}"] = partial(_goodput, limits=of_cell[:_ITL])
-        stated, percentiles = of_cell[: len(LIMITS)], of_cell[len(LIMITS) :]
-        figures[f"slo_held {name}"] = partial(_slo_held, limits=stated, percentiles=percentiles)
+        stated, percentiles, groups = (of_cell[k * len(LIMITS) : (k + 1) * len(LIMITS)] for k in range(3))
+        figures[f"slo_held {name}"] = partial(_slo_held, limits=stated, percentiles=percentiles, groups=groups)
     return figures
 
 
@@ -223,18 +223,27 @@ def _goodput(found: Simulation, limits: Sequence[Array]) -> Array:
     return np.where(found.stable & (not none), met.mean(axis=1), np.nan)
 
 
-def _slo_held(found: Simulation, limits: Sequence[Array], percentiles: Sequence[Array]) -> Array:
-    """1 where every class holds its limits at its percentiles, else 0."""
+def _slo_held(
+    found: Simulation, limits: Sequence[Array], percentiles: Sequence[Array], groups: Sequence[Array]
+) -> Array:
+    """1 where limits hold at their percentiles, each over the classes that it judges together, else 0."""
     held = np.ones(found.stable.size, dtype=bool)
-    *of_requests, (gap, share) = zip(limits, percentiles, strict=True)
+    *of_requests, (gap, share, _) = zip(limits, percentiles, groups, strict=True)
     for number in np.flatnonzero(~np.isnan(gap)):
         mean = np.isnan(share[number])
         held &= (found.mean("itl") if mean else found.quantile("itl", share[number] / 100.0)) <= gap[number]
-    for times, (limit, percentile) in zip((found.ttft_s, found.tpot_s, found.e2e_s), of_requests, strict=True):
-        for number in np.flatnonzero(~np.isnan(limit)):
-            mine = (found.class_index == number) & ~np.isnan(times)
-            count = np.maximum(mine.sum(axis=1), 1)
-            mean = np.where(mine, times, 0.0).sum(axis=1) / count
-            late = (mine & (times > limit[number])).sum(axis=1) / count
-            held &= mean <= limit[number] if np.isnan(percentile[number]) else 1.0 - late >= percentile[number] / 100.0
+    for times, (limit, percentile, group) in zip((found.ttft_s, found.tpot_s, found.e2e_s), of_requests, strict=True):
+        for together in np.unique(group[~np.isnan(limit)]):
+            held &= _held_by(found, times, (group == together) & ~np.isnan(limit), limit, percentile)
     return np.where(found.stable, held, np.nan)
+
+
+def _held_by(found: Simulation, times: Array, members: Array, limit: Array, percentile: Array) -> Array:
+    """Whether the requests of some classes keep a limit, which is one number and one percentile for all of them."""
+    mine = members[found.class_index] & ~np.isnan(times)
+    count = np.maximum(mine.sum(axis=1), 1)
+    first = int(np.flatnonzero(members)[0])
+    if np.isnan(percentile[first]):
+        return np.asarray(np.where(mine, times, 0.0).sum(axis=1) / count <= limit[first])
+    late = (mine & (times > limit[first])).sum(axis=1) / count
+    return np.asarray(1.0 - late >= percentile[first] / 100.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridplan.chain import fleet, kv, memory, planned, prefill
+from gridplan.chain import fleet, kv, memory, planned, prefill, queueing
 from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
@@ -42,16 +42,28 @@ _QUEUEING = _by_output(
 )
 """The same where every cell takes its latencies from the operating point."""
 
+_NO_QUEUE = _by_output(
+    Step(tuple(f"queueing_{name}" for name in queueing.OUTPUTS), queueing.nothing, ("capacity_model_code",)),
+)
+"""The same where no cell has capacity model `queueing`."""
+
 
 def steps_for(
-    uniform: bool, dense: bool, queueing: bool = False, curves: bool = False, simulate: bool = False
+    uniform: bool,
+    dense: bool,
+    by_queue: bool = False,
+    curves: bool = False,
+    simulate: bool = False,
+    queue_capacity: bool = True,
 ) -> tuple[Step, ...]:
     """The plan for a cube in which every model charges every token alike (`uniform`), or has no experts (`dense`).
 
-    `queueing` says that every cell takes its latencies from the operating point, `curves` that they are read from one
-    curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps.
+    `by_queue` says that every cell takes its latencies from the operating point, `curves` that they are read from one
+    curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps,
+    `queue_capacity` that some cell takes its rate from the queueing model.
     """
-    chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if queueing else {})
+    chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if by_queue else {})
+    chosen |= {} if queue_capacity else _NO_QUEUE
     steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
     if not curves and not simulate:
         return steps

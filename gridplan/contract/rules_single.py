@@ -18,7 +18,7 @@ _SECTION_ONLY = ("workload", "slo", "deployment", "capacity", "policy", "workloa
 _REQUIRED = {
     "arrival_rate": "is required: the peak rate of requests that the fleet must carry, as a value or an axis",
     "rho_target": "is required: the share of one replica's capacity to plan for, as a value or an axis. Proposals by "
-    "what that capacity is: slots 0.9 (littles_law), mean 0.65 (replica_seconds), percentile 0.85 (measured)",
+    "what that capacity is: slots 0.9 (littles_law), mean 0.65 (replica_seconds), percentile 0.85 (queueing, measured)",
 }
 
 

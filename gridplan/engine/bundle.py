@@ -45,7 +45,8 @@ class Inputs:
         uniform = all(bool((self.values[name].data == 1).all()) for name in names)
         dense = not np.any(np.nan_to_num(self.values["experts_read_bytes"].data))
         queueing = bool((self.values["latency_model_code"].data == code("latency_model", "queueing")).all())
-        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate)
+        capacity = self.values["capacity_model_code"].data == code("capacity_model", "queueing")
+        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)))
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

@@ -35,6 +35,7 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "capacity_source": choices("capacity_source"),
     "lambda_basis": choices("lambda_basis"),
     "infeasible_reason": choices("infeasible_reason"),
+    "capacity_flag": choices("capacity_flag"),
     "latency_flag": choices("latency_flag"),
     "latency_source": choices("latency_source"),
 }

@@ -11,6 +11,7 @@ import numpy as np
 from gridplan.catalog import Catalog, load_catalog
 from gridplan.chain.figures import NO_LIMIT
 from gridplan.contract.grid import Grid
+from gridplan.contract.sections import LIMITS
 from gridplan.dictionary import dictionary
 from gridplan.engine.agreement import check_agreement, check_bounds
 from gridplan.engine.anchor import anchor_fields
@@ -106,6 +107,7 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     values.update(resolve_classes(resolver))
     limits = (values["ttft_slo_s"], values["tpot_slo_s"], values["e2e_slo_s"])
     values["any_slo"] = combine(lambda a, b, c: (~(np.isnan(a) & np.isnan(b) & np.isnan(c))).astype(float), *limits)
+    values.update(_any_limit(values))
     values["catalog_complete"] = incomplete(values, labels)
     labels["gpu_memory_source"] = named.memory_source()
     for name in PERCENTILES:
@@ -144,6 +146,21 @@ def _default(resolver: Resolver, name: str) -> Field | None:
 def _latency_law(flop_params: str) -> str:
     """Parameters counted as in the published texts: latencies as there as well, so that one word reproduces a text."""
     return "mean_step" if flop_params == "total" else "queueing"
+
+
+def _any_limit(values: Mapping[str, Field]) -> dict[str, Field]:
+    """1 where some class has a limit (`any_limit`), and one at a percentile (`any_percentile`), else 0."""
+    limits = [values[f"class_{name}_slo_s"] for name in LIMITS]
+    shares = [values[f"class_{name}_slo_percentile"] for name in LIMITS]
+
+    def limited(*arrays: np.ndarray) -> np.ndarray:
+        return np.asarray(sum(~np.isnan(item).all(axis=-1) for item in arrays) > 0, dtype=np.float64)
+
+    def at_percentile(*arrays: np.ndarray) -> np.ndarray:
+        pairs = zip(arrays[: len(limits)], arrays[len(limits) :], strict=True)
+        return np.asarray(sum((~np.isnan(a) & ~np.isnan(b)).any(axis=-1) for a, b in pairs) > 0, dtype=np.float64)
+
+    return {"any_limit": combine(limited, *limits), "any_percentile": combine(at_percentile, *limits, *shares)}
 
 
 def _share(percentile: np.ndarray, limit: np.ndarray) -> np.ndarray:

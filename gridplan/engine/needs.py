@@ -49,7 +49,8 @@ def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Fiel
     pool = ~np.isnan(values["kv_pool_bytes_given"].data) | ~np.isnan(values["kv_pool_tokens_given"].data)
     memory = np.isnan(values["gpu_memory_bytes"].data) & ~pool
     weights = has_model & np.isnan(values["weights_bytes"].data) & ~pool
-    needs_step = values["capacity_model_code"].data == code("capacity_model", "replica_seconds")
+    by_steps = [code("capacity_model", name) for name in ("replica_seconds", "queueing")]
+    needs_step = np.isin(values["capacity_model_code"].data, by_steps)
     needs_step = needs_step | (
         (values["capacity_model_code"].data == code("capacity_model", "littles_law"))
         & np.isnan(values["e2e_latency_s"].data)
@@ -82,7 +83,12 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
         if not resolver.is_given(name):
             resolver.problem(f"{name} is needed for {purpose}", name)
     models = set(labels["capacity_model"].unique)
-    checks = {"littles_law": _needs_littles_law, "replica_seconds": _needs_replica_seconds, "measured": _needs_measured}
+    checks = {
+        "littles_law": _needs_littles_law,
+        "replica_seconds": _needs_replica_seconds,
+        "queueing": _needs_queueing,
+        "measured": _needs_measured,
+    }
     for model, check in checks.items():
         if model in models:
             for name, why in check(values, labels).items():
@@ -154,6 +160,15 @@ def _needs_littles_law(values: Mapping[str, Field], labels: Mapping[str, Field])
 
 
 def _needs_replica_seconds(values: Mapping[str, Field], labels: Mapping[str, Field]) -> dict[str, str]:
+    needs = _needs_queueing(values, labels)
+    capped = _memory_known(values, labels) | ~np.isnan(values["max_num_seqs"].data)
+    limited = capped | has_values(values, "tpot_slo_s") | has_values(values, "e2e_slo_s")
+    if not limited.all() and not {"gpu", "model"} & set(needs):
+        needs["tpot_slo_s"] = "needs a limit: a latency limit, a KV pool or max_num_seqs"
+    return needs
+
+
+def _needs_queueing(values: Mapping[str, Field], labels: Mapping[str, Field]) -> dict[str, str]:
     needs = _tokens(values)
     unknown = {name: known for name, known in _machine(values, labels).items() if not known.all()}
     if len(unknown) == len(_machine(values, labels)):
@@ -163,10 +178,6 @@ def _needs_replica_seconds(values: Mapping[str, Field], labels: Mapping[str, Fie
     for name, known in unknown.items():
         if not known.all():
             needs[name] = "prices a request in replica time (or give a gpu and a model)"
-    capped = _memory_known(values, labels) | ~np.isnan(values["max_num_seqs"].data)
-    limited = capped | has_values(values, "tpot_slo_s") | has_values(values, "e2e_slo_s")
-    if not limited.all():
-        needs["tpot_slo_s"] = "needs a limit: a latency limit, a KV pool or max_num_seqs"
     return needs
 
 

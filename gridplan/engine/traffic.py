@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from gridplan.contract.grid import Change, Scenario, TrafficClass, Workload
+from gridplan.engine.class_groups import limit_groups
 from gridplan.engine.class_inputs import Owners, class_inputs, named
 from gridplan.engine.field import Field
 from gridplan.engine.lengths import LengthsError, Pairs, pairs_of, whole_tokens
@@ -35,12 +36,13 @@ def resolve_classes(resolver: Resolver) -> dict[str, Field]:
     """
     with_classes = [workload for workload in resolver.grid.workloads if workload.classes]
     if not with_classes:
-        return {**_single_class(resolver), **class_inputs(resolver, [[0] for _ in resolver.grid.workloads])}
+        alone = [[0] for _ in resolver.grid.workloads]
+        return {**_single_class(resolver), **class_inputs(resolver, alone), **limit_groups(resolver, alone)}
     for name in _LENGTHS:
         if resolver.grid.axis(name) is not None:
             resolver.problem(f"{name} is an axis, but workload classes state their own lengths", name)
     fields, owners = _many_classes(resolver)
-    return {**fields, **class_inputs(resolver, owners)}
+    return {**fields, **class_inputs(resolver, owners), **limit_groups(resolver, owners)}
 
 
 def _single_class(resolver: Resolver) -> dict[str, Field]:

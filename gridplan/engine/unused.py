@@ -29,7 +29,10 @@ _BESIDE = {
 
 
 _LIMITS_NO_RATE = {"goodput_target": "goodput_held", "itl_slo_s": "slo_held"}
-"""Limits that no capacity model holds yet, and the measure on request that says whether the planned point does."""
+"""Limits that few or no capacity models hold, and the measure on request that says whether the planned point does."""
+
+_BY_QUEUEING = {"itl_slo_s"}
+"""Those of them that capacity model `queueing` holds, beside the limits of single classes."""
 
 _OF_WORKSPACE = ("max_loras", "max_lora_rank")
 """Inputs that only a term of the workspace reads."""
@@ -70,14 +73,20 @@ def unused(resolver: Resolver) -> list[str]:
 
 def _told_on_request(resolver: Resolver) -> list[str]:
     """Limits that a plan does not hold by itself, and percentiles of classes without a limit."""
+    others = [name for name in resolver.fields["capacity_model"].unique if name not in (None, "queueing")]
+    of = (
+        f" of capacity_model {', '.join(others)}" if len(others) < len(resolver.fields["capacity_model"].unique) else ""
+    )
     said = [
-        f"{name} limits no rate: {measure} (on request) says whether the planned point meets it"
+        f"{name} limits no rate{of if name in _BY_QUEUEING else ''}: {measure} (on request) says whether the planned "
+        "point meets it"
         for name, measure in _LIMITS_NO_RATE.items()
-        if resolver.is_given(name)
+        if resolver.is_given(name) and (others or name not in _BY_QUEUEING)
     ]
-    if any(stated_by_classes(resolver, f"{name}_slo_s") for name in LIMITS):
+    if others and any(stated_by_classes(resolver, f"{name}_slo_s") for name in LIMITS):
         said.append(
-            "limits of single classes limit no rate: slo_held (on request) says whether each class meets its own"
+            f"limits of single classes limit no rate{of}: slo_held (on request) says whether each class meets its own "
+            "(capacity_model queueing holds them)"
         )
     for name in CLASS_INPUTS:
         limit = name.replace("_percentile", "_s")

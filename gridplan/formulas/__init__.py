@@ -147,9 +147,11 @@ from gridplan.formulas.replica import (
     LENGTH_KINDS,
     ClosedLoop,
     OperatingPoint,
+    SustainedRate,
     length_nodes,
     length_nodes_scv,
     operating_point,
+    sustained_rate,
     tpot_at_concurrency,
 )
 from gridplan.formulas.roofline import (
@@ -225,6 +227,7 @@ __all__ = [
     "STEP_CONTEXTS",
     "ClosedLoop",
     "OperatingPoint",
+    "SustainedRate",
     "activation_forward_bytes",
     "activation_peak_bytes",
     "activation_peak_kept_bytes",
@@ -362,6 +365,7 @@ __all__ = [
     "step_per_sequence_total_s",
     "step_weights_at_batch_s",
     "step_weights_s",
+    "sustained_rate",
     "tensor_parallel_legal",
     "tokens_per_month",
     "tokens_within_charge",

@@ -198,6 +198,8 @@ def _rate_formula(model: str | None, source: str | None, binds: str | None, know
         return "lambda_instance_given * lambda_analytical / lambda_anchor"
     if model == "littles_law" and not (math.isnan(known.get("latency_given_s", math.nan)) and binds in ("tpot", "e2e")):
         return "concurrency / e2e_latency_used_s"
+    if model == "queueing":
+        return "largest rate at which every limit holds at its percentile"
     caps = {
         "memory": "concurrency_memory",
         "compute": "floor(concurrency_compute)",

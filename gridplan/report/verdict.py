@@ -14,12 +14,25 @@ def verdict(known: Mapping[str, float], texts: Mapping[str, str | None], split: 
     """The sentence for a cell with these numbers and labels; `split` says why its parallelism is illegal."""
     if texts["status"] != "ok":
         reason = str(texts["infeasible_reason"])
-        return f"{reason}: {split}" if split else f"{reason}{_missing(reason, known)}"
+        if split:
+            return f"{reason}: {split}"
+        by_queue = texts["capacity_model"] == "queueing" and reason.endswith("_unreachable")
+        return f"{reason}{_beyond_reach(reason, known) if by_queue else _missing(reason, known)}"
     binds = str(texts["binding_ties"] or texts["binding_constraint"]).replace("+", " and ")
     sentence = f"{binds} binds at {quantity_text('lambda_instance', known['lambda_instance'])} a replica"
     if texts["binding_next"]:
         sentence += f"; next is {texts['binding_next']}, {known['margin_to_next']:.1%} further"
     return sentence
+
+
+def _beyond_reach(reason: str, known: Mapping[str, float]) -> str:
+    """What a lone request sees of a limit at its percentile; classes may have limits of their own."""
+    latency = reason.removesuffix("_unreachable")
+    best, limit = known["best_possible_s"], known[f"{latency}_slo_s"]
+    if math.isnan(best):
+        return ""
+    text = f": the best possible is {quantity_text(f'{latency}_slo_s', best)}"
+    return text if math.isnan(limit) else f"{text}, against {quantity_text(f'{latency}_slo_s', limit)}"
 
 
 _FROM_CATALOG = ("gpu_memory_bytes", "weights_bytes", "memory_bandwidth_bytes_per_s", "peak_flops", "params_active")
@@ -32,7 +45,6 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
     def shown(name: str, value: float | None = None) -> str:
         return quantity_text(name, known[name] if value is None else value)
 
-    best = known["prefill_latency_s"] + known["output_tokens_mean"] * known["step_weights_least_s"]
     longest, request = shown("longest_tokens"), shown("context_tokens_max")
     prefill_longest = shown("prefill_longest_s", known["prefill_longest_raw_s"])
     sentences = {
@@ -41,7 +53,7 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
         "tpot_unreachable": f"reading the weights takes {shown('step_weights_read_s')} and the KV of a sequence "
         f"{shown('kv_read_per_sequence_s')}, against {shown('tpot_slo_s')}",
         "ttft_unreachable": f"the longest prompt takes {prefill_longest}, against {shown('ttft_slo_s')}",
-        "e2e_unreachable": f"the best possible is {shown('e2e_slo_s', best)}, against {shown('e2e_slo_s')}",
+        "e2e_unreachable": f"the best possible is {shown('best_possible_s')}, against {shown('e2e_slo_s')}",
         "context_exceeds_model": f"{request} against {shown('context_tokens_max', known['max_position_embeddings'])}",
     }
     if reason == "catalog_value_missing":

@@ -80,6 +80,9 @@ def plan(x: Cell) -> Cell:
     _times(x, m)
     reason = m["infeasible_reason"] = _reason(x, m)
     m["status"] = "infeasible" if reason else "ok"
+    alone = x["times"].at(1.0) + m["kv_read_per_sequence_s"]
+    bests = {"tpot_unreachable": alone, "ttft_unreachable": m["prefill_longest_s"]}
+    m["best_possible_s"], m["capacity_flag"] = bests.get(reason or ""), None
     _capacity(x, m, reason is None)
     _quoted(x, m, reason is None)
     add_fleet(x, m, reason is None)

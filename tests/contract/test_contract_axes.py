@@ -93,7 +93,7 @@ def test_a_contracts_own_entries_are_selected_too() -> None:
         ("[0]", "tensor_parallel", "axes.tensor_parallel[0]", ">= 1; 0 is not"),
         ("[l4, h100]", "gpu", "axes.gpu[1]", "unknown gpu h100 (did you mean h100-"),
         ("[llama-3-8b, lamma]", "model", "axes.model[1]", "unknown model lamma"),
-        ("[queueing]", "capacity_model", "axes.capacity_model[0]", "queueing is not"),
+        ("[queuing]", "capacity_model", "axes.capacity_model[0]", "queuing is not"),
         ("[1]", "replicas", "axes.replicas", "is a measure"),
         ("[a]", "scenario", "axes.scenario", "comes from the section scenarios"),
         ("[a]", "workload", "axes.workload", "comes from the section workloads"),

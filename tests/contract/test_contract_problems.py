@@ -46,7 +46,12 @@ def only_problem(text: str) -> tuple[int | None, str | None, str]:
         ("deployment: {engine: vllm@99x}", 4, "deployment.engine", ("vllm",)),
         ("deployment: {kv_dtype: fp9}", 4, "deployment.kv_dtype", ("must be one of", "fp8", "fp9 is not")),
         ("deployment: {kv_dtype: int4}", 4, "deployment.kv_dtype", ("int4 is not",)),
-        ("capacity: {capacity_model: queueing}", 4, "capacity.capacity_model", ("replica_seconds", "queueing is not")),
+        (
+            "capacity: {capacity_model: queuing}",
+            4,
+            "capacity.capacity_model",
+            ("did you mean queueing", "queuing is not"),
+        ),
         ("deployment: {gpu: 100}", 4, "deployment.gpu", ("gpu is a text; 100 is a number",)),
         ("deployment: {gpu: ''}", 4, "deployment.gpu", ("may not be empty",)),
         ("deployment: {gpu: true}", 4, "deployment.gpu", ("not true or false",)),

@@ -64,7 +64,9 @@ def test_sections_take_every_input_and_only_slo_takes_fewer(schema: dict[str, An
 
 def test_choices_and_ids_are_enumerated(schema: dict[str, Any]) -> None:
     definitions = schema["$defs"]
-    assert definitions["plain.capacity_model"]["anyOf"] == [{"enum": ["littles_law", "replica_seconds", "measured"]}]
+    assert definitions["plain.capacity_model"]["anyOf"] == [
+        {"enum": ["littles_law", "replica_seconds", "queueing", "measured"]}
+    ]
     assert "h100-sxm" in definitions["plain.gpu"]["anyOf"][0]["enum"]
     assert definitions["plain.gpu"]["anyOf"][1] == {"type": "string"}
     assert {"bf16", "fp8"} <= set(definitions["plain.kv_dtype"]["anyOf"][0]["enum"])

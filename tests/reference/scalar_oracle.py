@@ -231,6 +231,9 @@ def _verdict(x: Cell, m: Cell) -> None:
     }
     m["infeasible_reason"] = next((name for name, is_so in applies.items() if is_so), None)
     m["status"] = "ok" if m["infeasible_reason"] is None else "infeasible"
+    alone = least + m["kv_read_per_sequence_s"] + x["step_per_sequence_s"]
+    bests = {"tpot_unreachable": alone, "ttft_unreachable": m["prefill_longest_s"], "e2e_unreachable": best}
+    m["best_possible_s"] = bests.get(m["infeasible_reason"], UNKNOWN)
     if m["infeasible_reason"]:
         m.update(dict.fromkeys(("concurrency", "prefill_longest_s", "prefill_longest_flop"), UNKNOWN))
 
@@ -259,7 +262,7 @@ def _split_ok(x: Cell) -> bool:
 def _limits(x: Cell, m: Cell) -> None:
     """The rate of a replica, what sets it, and how far the next limit is."""
     names = ("lambda_analytical", "lambda_instance", "binding_constraint", "binding_ties", "binding_next")
-    names += ("margin_to_next", "capacity_source", "lambda_basis", "slo_basis", "anchor_ratio")
+    names += ("margin_to_next", "capacity_flag", "capacity_source", "lambda_basis", "slo_basis", "anchor_ratio")
     m.update(dict.fromkeys(names, UNKNOWN))
     if m["infeasible_reason"]:
         return

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gridplan.formulas.replica.steady import Steady
 from gridplan.formulas.replica.traffic import Array, Traffic, traffic_mean
 
-__all__ = ["FirstToken", "by_index", "first_token", "first_token_variance", "same_step"]
+__all__ = ["FirstToken", "by_index", "chunks_alone", "first_token", "first_token_variance", "same_step"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,9 @@ def first_token(load: Traffic, state: Steady) -> FirstToken:
     share = lam * traffic_mean(w, chunk_work)
     room = np.where(share < 1.0, 1.0 - share, np.nan)
     count = np.maximum(np.ceil(load.uncached / chunk), 1.0)
-    chunk_own = step * count + s + _tail_of_chunk(load, step, chunk, count, share)
+    # A prompt that finds the replica empty has the whole budget: it may need a chunk fewer.
+    steps = occupied * count + state.empty * chunks_alone(load)
+    chunk_own = step * steps + s + _tail_of_chunk(load, step, chunk, count, share)
     second = traffic_mean(w, chunk_work**2) + (load.arrival_scv - 1.0) * traffic_mean(w, chunk_work) ** 2
     chunk_queue = lam * np.maximum(second, 0.0) / (2.0 * room) + occupied * step / 2.0
 
@@ -84,6 +86,11 @@ def first_token(load: Traffic, state: Steady) -> FirstToken:
         cycle_variance=cycle_variance,
         chunk_work=chunk_work,
     )
+
+
+def chunks_alone(load: Traffic) -> Array:
+    """Steps that each class's prompt takes in an empty replica [steps]."""
+    return np.maximum(np.ceil(load.uncached / load.budget), 1.0)
 
 
 def first_token_variance(load: Traffic, state: Steady, first: FirstToken) -> Array:

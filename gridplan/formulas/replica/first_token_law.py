@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridplan.formulas.replica.batch_levels import LEVELS
-from gridplan.formulas.replica.first_token import FirstToken, first_token_variance, same_step
+from gridplan.formulas.replica.first_token import FirstToken, chunks_alone, first_token_variance, same_step
 from gridplan.formulas.replica.gate import prompts_in_a_step
 from gridplan.formulas.replica.mixture import Mixture, mixture_share
 from gridplan.formulas.replica.prompt_groups import PromptGroups
@@ -96,7 +96,7 @@ def _level(
     """One level: the gamma (weight, mean, variance, shift), and the even cases (weight, mean, variance), by class."""
     chunked, empty = first.chunked, state.empty
     own = np.where(chunked, first.own, first.step + load.prefill)
-    idle = np.where(chunked, first.own, load.step + load.prefill)
+    idle = load.step * np.where(chunked, chunks_alone(load), 1.0) + load.prefill
     # An empty replica starts at once; prompts in chunks may still stand in the way of one that finds no decoding.
     alone = empty * np.where(chunked, 1.0 - first.budget_share, 1.0)
     cases = [(alone, idle, np.zeros(()))]

@@ -14,7 +14,7 @@ import numpy as np
 from gridplan.formulas.replica.steady import Steady, ratio
 from gridplan.formulas.replica.traffic import Array, Traffic, traffic_mean
 
-__all__ = ["SlotWait", "slot_wait"]
+__all__ = ["SlotWait", "slot_share", "slot_wait"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def slot_wait(load: Traffic, state: Steady) -> SlotWait:
 
     cap, lam = load.slots, load.rate
     left = np.where(state.busy_prefill < 1.0, 1.0 - state.busy_prefill, np.nan)
-    service = state.mean_steps * (load.step + state.mean_context * cap) / left + state.mean_prefill
+    service = _service(load, state, cap)
     share = lam * service / cap
     room = np.where(share < 1.0, 1.0 - share, np.nan)
 
@@ -63,6 +63,22 @@ def slot_wait(load: Traffic, state: Steady) -> SlotWait:
     extra = (1.0 - share) * (cap - 1.0) * (np.sqrt(4.0 + 5.0 * cap) - 2.0) / (16.0 * np.maximum(share, 1e-3) * cap)
     even = np.maximum(1.0 - spread, 0.0) * 0.5 * np.minimum(extra, 1.0)
     return SlotWait(share, probability, service / (cap * room) * ((1.0 + spread) / 2.0 + even))
+
+
+def slot_share(load: Traffic, state: Steady) -> Array:
+    """Rate over the rate at the cap [1]; 0 without a cap, infinite where prompts alone take all the time."""
+    if load.slots is None:
+        return np.zeros(())
+    taken = np.where(state.busy_prefill < 1.0, _service(load, state, load.slots), np.inf)
+    out: Array = np.where(load.rate > 0.0, load.rate * taken / load.slots, 0.0)
+    return out
+
+
+def _service(load: Traffic, state: Steady, cap: Array) -> Array:
+    """Time that a request holds its slot beside `cap - 1` others [s]."""
+    left = np.where(state.busy_prefill < 1.0, 1.0 - state.busy_prefill, np.nan)
+    out: Array = state.mean_steps * (load.step + state.mean_context * cap) / left + state.mean_prefill
+    return out
 
 
 def _holding_scv(load: Traffic, residence: Array) -> Array:

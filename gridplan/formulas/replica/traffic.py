@@ -13,7 +13,16 @@ import numpy.typing as npt
 
 from gridplan.formulas._types import Value
 
-__all__ = ["Array", "Traffic", "by_class_last", "class_first", "class_first_within", "read_traffic", "traffic_mean"]
+__all__ = [
+    "UNLIMITED",
+    "Array",
+    "Traffic",
+    "by_class_last",
+    "class_first",
+    "class_first_within",
+    "read_traffic",
+    "traffic_mean",
+]
 
 Array = npt.NDArray[np.float64]
 
