@@ -68,6 +68,8 @@ sources leave open and how it was settled."""
 OUTSTANDING = """\
 * Dense steps are known to about a tenth, also of models and GPUs that were left out.
 * Experts are where engines differ: an engine and GPU that were not measured may be off by a third.
+* Errors by concurrency, throughput of drained runs, the bound of the hardware and knees of sweeps:
+  [`throughput.md`](throughput.md).
 * TTFT has low confidence: it is predicted without the wave in which benchmarks of equal lengths release their requests,
   and without the server's own time, so it comes out far too short; these two explain most of the gap."""
 

@@ -24,7 +24,7 @@ from gridplan import chain
 from gridplan.catalog import load_catalog
 from gridplan.engine.inputs import build_inputs
 
-__all__ = ["SHARED", "Point", "Rows", "closed_loop", "fixed_concurrency", "load_rows"]
+__all__ = ["SHARED", "Point", "Rows", "catalog_model", "closed_loop", "fixed_concurrency", "load_rows"]
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "truth"
 
@@ -75,7 +75,7 @@ def _models() -> dict[str, str]:
     return {model.hf_id.casefold(): model.id for model in load_catalog().models.values()}
 
 
-def _model(name: str) -> str | None:
+def catalog_model(name: str) -> str | None:
     """The catalog's model behind a published name; suffixes of formats and variants of the same shape are dropped."""
     bare = name.casefold()
     for suffix in ("", "-fp8", "-instruct-2507", "-instruct-2507-fp8", "-instruct", "-nvfp4"):
@@ -92,7 +92,7 @@ def _kv(engine: str, weight: str) -> str:
 def _point(row: Mapping[str, str], names: tuple[str, ...], milliseconds: tuple[str, str]) -> Point | None:
     """A row as a point; None where the catalog does not hold its model, GPU or format."""
     model, gpu, engine, precision, prompt, output, at_once, tp = (row[name] for name in names)
-    entry, device = _model(model), _GPUS.get(gpu)
+    entry, device = catalog_model(model), _GPUS.get(gpu)
     engine, weight = _ENGINES.get(engine, engine), _PRECISIONS.get(precision, precision)
     if entry is None or device is None or ("weight", weight) not in load_catalog().dtypes:
         return None
