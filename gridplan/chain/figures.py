@@ -14,7 +14,7 @@ from gridplan.chain.graph import Array
 from gridplan.chain.replica import LIMITS, Replica, lengths, point_at
 from gridplan.formulas.replica import OperatingPoint
 
-__all__ = ["fixed_quantile", "goodput", "means", "quantile", "slo_held"]
+__all__ = ["fixed_quantile", "goodput", "means", "quantile", "slo_held", "slot_share"]
 
 NO_LIMIT = -1.0
 """The share at which a limit that does not exist is stated."""
@@ -32,6 +32,12 @@ def means(rate: Array, *replica: Array) -> tuple[Array, Array, Array, Array]:
     made = Replica(*replica)
     point = point_at(rate, made)
     return point.tpot_mean_s, point.ttft_s, _decode_s(point, made), _flags(point, rate)
+
+
+def slot_share(rate: Array, *replica: Array) -> Array:
+    """Rate over the rate at which every slot is taken [1]; NaN where no cap on sequences is known."""
+    made = Replica(*replica)
+    return np.where(np.isfinite(made.slots), point_at(rate, made).slot_share, np.nan)
 
 
 def _decode_s(point: OperatingPoint, replica: Replica) -> Array:
