@@ -74,11 +74,15 @@ def column_array(plan: Plan, name: str, array: Array) -> Array:
 
 
 def named_outputs(outputs: Iterable[str] | None) -> list[str] | None:
-    """`outputs` as a list of names; a single name needs no list around it, `default` stands for its names."""
+    """`outputs` as a list of names; a single name needs no list around it, `default` stands for its names.
+
+    A planned rate is never alone: what kind of number it is a share of stands beside it.
+    """
     if outputs is None:
         return None
     stated = [outputs] if isinstance(outputs, str) else list(outputs)
-    return [name for item in stated for name in (measures() if item == DEFAULT else (item,))]
+    names = [name for item in stated for name in (measures() if item == DEFAULT else (item,))]
+    return [*names, "lambda_basis"] if "lambda_safe" in names and "lambda_basis" not in names else names
 
 
 def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
