@@ -12,6 +12,7 @@ from gridplan import chain
 from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import By, Grid
+from gridplan.contract.margins import MARGINS
 from gridplan.dictionary import all_measures, dictionary, measures
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field, Space
@@ -153,6 +154,8 @@ def _coordinates(inputs: Inputs) -> dict[str, Field]:
         item = inputs.values.get(name) or inputs.labels.get(name) or inputs.stated.get(name)
         if item is not None and _says_something(item):
             found[f"{name}_effective" if name in inputs.space.labels else name] = item
+    if "rho_target" not in inputs.space.labels and any(inputs.values[name].dims for name in MARGINS):
+        found["rho_target"] = inputs.values["rho_target"]  # no axis and no scenario shows what the margins make of it
     return found
 
 

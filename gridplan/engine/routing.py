@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gridplan import chain
+from gridplan.catalog.routing_gains import routing_gains
 from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
 from gridplan.engine.bundle import Inputs
@@ -42,7 +43,7 @@ def check_routing(resolver: Resolver, values: Mapping[str, Field]) -> None:
 def routing_warnings(inputs: Inputs) -> list[str]:
     """Credits outside what is known for their cell, and losses that nothing charges; of cells with a plan."""
     codes, credit = inputs.values["routing_code"].data, inputs.values["routing_credit"].data
-    if np.all(codes == _RANDOM):
+    if np.all(credit == 1.0) and not any(_may_lose(choices("routing")[code]) for code in np.unique(codes)):
         return []
     steps = chain.needed(inputs.steps, (*_GAINS, *_READ))
     dims = chain.propagate(steps, inputs.dims)[_GAINS[0]]
@@ -65,6 +66,10 @@ def routing_warnings(inputs: Inputs) -> list[str]:
         names = choices("routing")[code], (*chain.LIMITS, "balanced", "no limit")[constraint]
         said += gain_warnings(*names, low[here], high[here], stated[here])
     return said
+
+
+def _may_lose(routing: str) -> bool:
+    return any(gain.routing == routing and gain.low < 1.0 for gain in routing_gains())
 
 
 def _pairs(routing: Array, binds: Array) -> list[tuple[int, int]]:

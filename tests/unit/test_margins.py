@@ -58,6 +58,8 @@ def test_a_margin_may_be_an_axis_differ_by_label_and_be_changed_by_a_scenario() 
     cube = gridplan.evaluate(grid("margin_skew: 0.8", changes))
     assert cube["lambda_safe"].values.tolist() == pytest.approx([18 * 0.8, 12.6, 18 * 0.4])
     assert cube["margin_skew"].values.tolist() == pytest.approx([0.8, 0.7, 0.8])
+    assert cube["rho_target"].values.tolist() == pytest.approx([0.8, 0.7, 0.4])
+    assert "rho_target" in axis.coords
 
 
 def test_an_axis_of_the_target_may_stand_beside_a_margin_that_agrees_with_it() -> None:

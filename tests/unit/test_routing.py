@@ -118,6 +118,13 @@ def test_a_credit_beyond_what_is_known_is_said() -> None:
     assert warnings(CHAINS, "routing: round_robin") == []
 
 
+def test_a_cube_too_large_to_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridplan.engine.routing.MOST_CHECKED", 1)
+    (said,) = warnings(SLOTS, "routing: join_shortest_queue, routing_credit: 1.2", "500, 501")
+    assert said.startswith("routing_credit is not compared with what is known of each of 2 cells")
+    assert warnings(SLOTS, "routing: least_tokens", "500, 501") == []
+
+
 def test_a_loss_that_nothing_charges_is_said() -> None:
     """Joining the shortest queue piles prompts up on one replica: 0.80 to 0.92 were measured where TTFT binds."""
     low, high = np.array([0.8, 0.8]), np.array([1.66, 1.66])
