@@ -16,7 +16,17 @@ from gridplan.formulas.replica import OperatingPoint
 from gridplan.formulas.replica.held import LATENCIES, Limit, limit_margin, shown
 from gridplan.formulas.replica.traffic import class_first
 
-__all__ = ["fixed_quantile", "flags", "goodput", "limits_of", "means", "output_scv", "quantile", "slo_held"]
+__all__ = [
+    "fixed_quantile",
+    "flags",
+    "goodput",
+    "limits_of",
+    "means",
+    "output_scv",
+    "quantile",
+    "slo_held",
+    "slot_share",
+]
 
 NO_LIMIT = -1.0
 """The share at which a limit that does not exist is stated."""
@@ -34,6 +44,12 @@ def means(rate: Array, *replica: Array) -> tuple[Array, Array, Array, Array]:
     made = Replica(*replica)
     point = point_at(rate, made)
     return point.tpot_mean_s, point.ttft_s, _decode_s(point, made), flags(point, rate)
+
+
+def slot_share(rate: Array, *replica: Array) -> Array:
+    """Rate over the rate at which every slot is taken [1]; NaN where no cap on sequences is known."""
+    made = Replica(*replica)
+    return np.where(np.isfinite(made.slots), point_at(rate, made).slot_share, np.nan)
 
 
 def _decode_s(point: OperatingPoint, replica: Replica) -> Array:

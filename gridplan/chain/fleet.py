@@ -37,6 +37,8 @@ __all__ = [
     "slo_held_after_loss",
 ]
 
+_NOWHERE = np.zeros(())
+
 
 def gpus_per_replica(tensor_parallel: Array, pipeline_parallel: Array, data_parallel: Array) -> Array:
     """GPUs of one replica [GPUs]."""
@@ -157,9 +159,11 @@ def busy(planned_rate_per_replica: Array, request_work_s: Array) -> Array:
     return planned_rate_per_replica * request_work_s
 
 
-def burst_to_slo(capacity_active: Array, arrival_rate: Array) -> Array:
-    """Factor by which the peak may rise before a limit breaks [1]."""
-    return capacity_active / arrival_rate
+def burst_to_slo(capacity_active: Array, arrival_rate: Array, slots_basis: Array = _NOWHERE) -> Array:
+    """Factor by which the peak may rise before a limit breaks [1]; null where the rate counts slots only."""
+    factor = capacity_active / arrival_rate
+    of_slots = slots_basis == 1
+    return np.where(of_slots, np.nan, factor) if np.any(of_slots) else spread(factor, slots_basis)
 
 
 def demand(arrival_rate: Array, lambda_instance: Array, work_s: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gridplan.chain import planned, simulated
 from gridplan.chain.curves import LOADS, curve, curve_top_rate, place, read
-from gridplan.chain.figures import fixed_quantile, goodput, means, quantile, slo_held
+from gridplan.chain.figures import fixed_quantile, goodput, means, quantile, slo_held, slot_share
 from gridplan.chain.graph import Step, step
 from gridplan.chain.pieces import in_pieces
 from gridplan.chain.replica import GROUPS, LIMITS, PERCENTILES, REPLICA
@@ -51,6 +51,7 @@ class _Figure:
 def _figures() -> Iterator[_Figure]:
     every = tuple(RATES)
     yield _Figure(("tpot_queueing{}_s", "ttft{}_s", "decode{}_s", "latency_flag{}_code"), means, cases=every)
+    yield _Figure(("slot_share",), slot_share)
     for name in LATENCIES:
         function, inputs = partial(quantile, name), (f"{name}_slo_share", *REPLICA)
         yield _Figure((f"{name}_at_slo_percentile{{}}_s",), function, inputs, every if name != "itl" else ("",))

@@ -29,6 +29,7 @@ from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
 from gridplan.chain.replica import REPLICA
+from gridplan.chain.routing import gain_interval
 
 __all__ = ["DIRECT", "STEPS"]
 
@@ -260,9 +261,10 @@ STEPS: tuple[Step, ...] = (
         kv_bytes_per_token="kv_read_bytes_per_token",
     ),
     # fleet
-    step("lambda_safe", kernels.lambda_safe),
+    step("lambda_safe", kernels.lambda_safe, routing_credit="routing_credit"),
     step("replicas_fractional", fleet.replicas_fractional),
     step("replicas_active", fleet.replicas_active),
+    step("routing_gain_low routing_gain_high", gain_interval),
     step("node_replicas", kernels.replicas_per_node),
     step("replica_nodes", kernels.nodes_per_replica),
     step("replicas", kernels.replicas, replicas_per_node="node_replicas"),
@@ -274,7 +276,9 @@ STEPS: tuple[Step, ...] = (
     step("fleet_sufficient", fleet.fleet_sufficient),
     step("capacity_active", fleet.carried, replicas_count="replicas_active", rate="lambda_instance"),
     step("utilization_peak", fleet.utilization, capacity="capacity_active"),
-    step("burst_to_slo", fleet.burst_to_slo),
+    step("capacity_safe_active", fleet.carried, replicas_count="replicas_active", rate="lambda_safe"),
+    step("utilization_safe", fleet.utilization, capacity="capacity_safe_active"),
+    step("burst_to_slo", fleet.burst_to_slo, slots_basis="slots_basis"),
     step("capacity_deployed", fleet.carried, replicas_count="replicas_deployed", rate="lambda_instance"),
     step("utilization_deployed", fleet.utilization, capacity="capacity_deployed"),
     step("arrival_rate_safe_deployed", fleet.carried, replicas_count="replicas_deployed", rate="lambda_safe"),

@@ -119,7 +119,12 @@ def _table(result: RunResult) -> str:
         rows.append(f"rows        {result.rows:,}: cells without a plan are left out")
     if found["feasible"] is not None:
         rows.append(f"feasible    {found['feasible']:,} ({found['feasible_share']:.1%})")
-    rows_of = {"binds": "binding_constraint", "infeasible": "infeasible_reason", "flagged": "latency_flag"}
+    rows_of = {
+        "rho* basis": "lambda_basis",
+        "binds": "binding_constraint",
+        "infeasible": "infeasible_reason",
+        "flagged": "latency_flag",
+    }
     for title, key in rows_of.items():
         if found[key]:
             rows.append(f"{title:<12}" + ", ".join(f"{label} {count:,}" for label, count in found[key].items()))

@@ -32,7 +32,7 @@ def unknown_input(name: str, what: str = "an input") -> str:
     """Why `name` is not an input, and the nearest that are.
 
     >>> unknown_input("rho_targt")
-    'is not an input (did you mean rho_target, goodput_target?)'
+    'is not an input (did you mean rho_target, goodput_target, routing?)'
     >>> unknown_input("replicas_active")
     'is a measure: the plan computes it, a contract cannot give it'
     """

@@ -9,6 +9,7 @@ from gridplan.contract.context import Context
 from gridplan.contract.forms import AddTo, MultiplyBy
 from gridplan.contract.grid import Change
 from gridplan.contract.lookup import labels_of, stated, stated_length
+from gridplan.contract.margins import MARGINS, PROPOSALS, has_margins
 from gridplan.contract.values import out_of_bounds
 from gridplan.dictionary import dictionary
 
@@ -18,7 +19,7 @@ _SECTION_ONLY = ("workload", "slo", "deployment", "capacity", "policy", "workloa
 _REQUIRED = {
     "arrival_rate": "is required: the peak rate of requests that the fleet must carry, as a value or an axis",
     "rho_target": "is required: the share of one replica's capacity to plan for, as a value or an axis. Proposals by "
-    "what that capacity is: slots 0.9 (littles_law), mean 0.65 (replica_seconds), percentile 0.85 (queueing, measured)",
+    f"what that capacity is (lambda_basis): {PROPOSALS}. Or give its factors by name ({', '.join(MARGINS)})",
 }
 
 
@@ -63,7 +64,7 @@ def _required(context: Context) -> None:
             continue
         section = dictionary()[name].section
         for workload in context.grid.workloads:
-            if name in workload.given:
+            if name in workload.given or (name == "rho_target" and has_margins(context, workload)):
                 continue
             path = ("workloads", workload.name) if workload.name else (section,)
             if context.problems.broken(path):

@@ -12,6 +12,7 @@ from gridplan import chain
 from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import By, Grid
+from gridplan.contract.margins import MARGINS
 from gridplan.dictionary import all_measures, dictionary, measures
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field, Space
@@ -75,11 +76,15 @@ def column_array(plan: Plan, name: str, array: Array) -> Array:
 
 
 def named_outputs(outputs: Iterable[str] | None) -> list[str] | None:
-    """`outputs` as a list of names; a single name needs no list around it, `default` stands for its names."""
+    """`outputs` as a list of names; a single name needs no list around it, `default` stands for its names.
+
+    A planned rate is never alone: what kind of number it is a share of stands beside it.
+    """
     if outputs is None:
         return None
     stated = [outputs] if isinstance(outputs, str) else list(outputs)
-    return [name for item in stated for name in (measures() if item == DEFAULT else (item,))]
+    names = [name for item in stated for name in (measures() if item == DEFAULT else (item,))]
+    return [*names, "lambda_basis"] if "lambda_safe" in names and "lambda_basis" not in names else names
 
 
 def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
@@ -150,6 +155,8 @@ def _coordinates(inputs: Inputs) -> dict[str, Field]:
         item = inputs.values.get(name) or inputs.labels.get(name) or inputs.stated.get(name)
         if item is not None and _says_something(item):
             found[f"{name}_effective" if name in inputs.space.labels else name] = item
+    if "rho_target" not in inputs.space.labels and any(inputs.values[name].dims for name in MARGINS):
+        found["rho_target"] = inputs.values["rho_target"]  # no axis and no scenario shows what the margins make of it
     return found
 
 

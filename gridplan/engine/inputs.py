@@ -21,12 +21,15 @@ from gridplan.engine.curves import curves_pay
 from gridplan.engine.engine_defaults import engine_values
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.hardware import gpu_values, legality, model_values, parallelism
+from gridplan.engine.headroom import cell_warnings
 from gridplan.engine.kv_fields import kv_values
 from gridplan.engine.labels import Labels
+from gridplan.engine.margins import margin_values
 from gridplan.engine.needs import check_needs, incomplete
 from gridplan.engine.prefill_fields import attention_values
 from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
+from gridplan.engine.routing import check_routing
 from gridplan.engine.step_constants import step_values
 from gridplan.engine.traffic import resolve_classes
 from gridplan.engine.warnings import warnings_of
@@ -44,12 +47,13 @@ _CODES = {
     "e2e_latency_basis": "e2e_latency_basis_code",
     "capacity_model": "capacity_model_code",
     "latency_model": "latency_model_code",
+    "routing": "routing_code",
 }
 """Label inputs that choose between formulas, and the code arrays the chain reads instead."""
 
 _PLAIN = (
-    *("prefix_hit_ratio", "arrival_rate", "peak_to_average", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s", "rho_target"),
-    *("itl_slo_s", "goodput_target", "arrival_scv"),
+    *("prefix_hit_ratio", "arrival_rate", "peak_to_average", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+    *("itl_slo_s", "goodput_target", "arrival_scv", "routing_credit"),
     *("redundancy", "zones", "lost_units", "nodes_given", "hours_per_month", "kv_efficiency", "kv_pool_bytes_given"),
     *("kv_pool_tokens_given", "kv_bytes_per_token_given", "kv_bytes_per_sequence_given", "decode_tokens_per_s"),
     *("step_weights_s", "step_per_context_token_s", "prefill_per_token_s", "step_per_sequence_s", "e2e_latency_s"),
@@ -101,9 +105,10 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     values.update(legality(named, values))
     pricing = Pricing.of(named, values)
     values.update(pricing.values())
+    values.update(_codes(resolver))  # first: numbers may differ by one of these labels
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
     values["step_per_sequence_given_s"] = values.pop("step_per_sequence_s")  # the chain makes the figure in use
-    values.update(_codes(resolver))
+    values.update(margin_values(resolver))
     values.update(resolve_classes(resolver))
     limits = (values["ttft_slo_s"], values["tpot_slo_s"], values["e2e_slo_s"])
     values["any_slo"] = combine(lambda a, b, c: (~(np.isnan(a) & np.isnan(b) & np.isnan(c))).astype(float), *limits)
@@ -118,6 +123,7 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     labels.update(pricing.texts())
     check_bounds(resolver, values)
     check_agreement(resolver, values, labels)
+    check_routing(resolver, values)
     if not lenient:
         needs(resolver, values, labels)
     _stop(resolver)
@@ -126,7 +132,8 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     stated = dict(resolver.fields)
     said = warnings_of(resolver, values, labels, catalog)
     found = Inputs(grid, catalog, resolver.space, values, labels, stated, resolver.origins, said)
-    return replace(found, curves=curves_pay(found.space, found.steps, found.dims))
+    found = replace(found, curves=curves_pay(found.space, found.steps, found.dims))
+    return found if lenient else replace(found, warnings=(*said, *cell_warnings(found)))
 
 
 def _stop(resolver: Resolver) -> None:

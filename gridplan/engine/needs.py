@@ -79,9 +79,10 @@ def incomplete(values: Mapping[str, Field], labels: Mapping[str, Field]) -> Fiel
 
 def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field]) -> None:
     """Note every input that a capacity model in use needs and nobody provides."""
-    for name, purpose in (("arrival_rate", "the fleet"), ("rho_target", "the planned rate of a replica")):
-        if not resolver.is_given(name):
-            resolver.problem(f"{name} is needed for {purpose}", name)
+    if not resolver.is_given("arrival_rate"):
+        resolver.problem("arrival_rate is needed for the fleet", "arrival_rate")
+    if np.isnan(values["rho_target"].data).any():
+        resolver.problem("rho_target (or its margins) is needed for the planned rate of a replica", "rho_target")
     models = set(labels["capacity_model"].unique)
     checks = {
         "littles_law": _needs_littles_law,

@@ -19,7 +19,7 @@ PRICE = "usd_per_mtok_output"
 
 READ = frozenset(
     {"status", "binding_constraint", "infeasible_reason", PRICE, "anchor_ratio", "fleet_sufficient", "model"}
-    | {"latency_flag", "latency_source", "batch_mean", "concurrency_compute", "slo_held"}
+    | {"latency_flag", "latency_source", "lambda_basis", "batch_mean", "concurrency_compute", "slo_held"}
 )
 """Columns that a summary looks at."""
 
@@ -51,6 +51,7 @@ class Summary:
         self.reasons: dict[str, int] = {}
         self.flags: dict[str, int] = {}
         self.sources: dict[str, int] = {}
+        self.bases: dict[str, int] = {}
         self.missed = 0
         self.near_ridge = 0
         self.cheapest: dict[str, Best] = {}
@@ -62,8 +63,8 @@ class Summary:
         self.cells += other.cells
         if other.feasible is not None:
             self.feasible = (self.feasible or 0) + other.feasible
-        pairs = ((self.binding, other.binding), (self.reasons, other.reasons))
-        for mine, theirs in (*pairs, (self.flags, other.flags), (self.sources, other.sources)):
+        counts = ("binding", "reasons", "flags", "sources", "bases")
+        for mine, theirs in ((getattr(self, name), getattr(other, name)) for name in counts):
             for label, count in theirs.items():
                 mine[label] = mine.get(label, 0) + count
         self.near_ridge += other.near_ridge
@@ -77,7 +78,7 @@ class Summary:
         """Count one block."""
         self.cells += block.rows
         counted = {"binding_constraint": self.binding, "infeasible_reason": self.reasons}
-        counted |= {"latency_flag": self.flags, "latency_source": self.sources}
+        counted |= {"latency_flag": self.flags, "latency_source": self.sources, "lambda_basis": self.bases}
         for name, into in counted.items():
             if name in arrays:
                 self._count(name, arrays[name], block, into)
@@ -188,6 +189,7 @@ class Summary:
             "cells": self.cells,
             "feasible": self.feasible,
             "feasible_share": share,
+            "lambda_basis": dict(sorted(self.bases.items(), key=lambda item: (-item[1], item[0]))),
             "binding_constraint": dict(sorted(self.binding.items(), key=lambda item: (-item[1], item[0]))),
             "infeasible_reason": dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))),
             "latency_source": dict(sorted(self.sources.items(), key=lambda item: (-item[1], item[0]))),

@@ -192,13 +192,15 @@ def users_to_rate(users: Value, think_s: Value, latency_s: Value) -> Value:
 
 
 @formula
-def lambda_safe(lambda_instance: Value, rho_target: Value) -> Value:
-    """Planned rate of one replica: rho_target lambda_instance [req/s].
+def lambda_safe(lambda_instance: Value, rho_target: Value, routing_credit: Value = 1.0) -> Value:
+    """Planned rate of one replica: rho_target routing_credit lambda_instance [req/s].
 
-    >>> lambda_safe(10, 0.7)
-    7.0
+    rho_target [1] and routing_credit [1], the gain of the routing over a random split that a plan counts on.
+
+    >>> lambda_safe(10, 0.7), lambda_safe(10, 0.5, 1.25)
+    (7.0, 6.25)
     """
-    return rho_target * lambda_instance
+    return rho_target * lambda_instance * routing_credit
 
 
 @formula

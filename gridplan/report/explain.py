@@ -9,11 +9,13 @@ import numpy as np
 
 from gridplan import chain
 from gridplan.contract.grid import Grid
+from gridplan.contract.margins import MARGINS
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.budget import BUDGET_TERMS
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import column_arrays, plan_columns
 from gridplan.engine.field import Field
+from gridplan.engine.headroom import OF_CELLS, cell_warnings
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.report.budget import budget_lines
@@ -72,7 +74,7 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
         inputs=_inputs(inputs, cell, index, lines),
         lines=lines,
         verdict=verdict(known, texts, split_problem(texts["infeasible_reason"], model, known)),
-        warnings=(*inputs.warnings, *_anchor_warning(known["anchor_ratio"])),
+        warnings=(*_warnings(inputs, cell), *_anchor_warning(known["anchor_ratio"])),
         budget=budget_lines(known, texts["engine"], inputs.catalog, _stated_terms(inputs, index)),
         layers=_layers(inputs, cell, known, texts),
         longest_tokens=known["longest_tokens"],
@@ -98,6 +100,12 @@ def _layers(
     groups = groups_on_rank(model, draft, known["pipeline_parallel"], known["draft_layers"])
     rows = cell.values["kv_rows_rank"].data
     return layer_lines(groups, rows.reshape(rows.shape[-2:]), known["longest_tokens"])
+
+
+def _warnings(inputs: Inputs, cell: Inputs) -> tuple[str, ...]:
+    """Those of the grid; of the ones that depend on the cell, those of this cell."""
+    of_grid = (text for text in inputs.warnings if not text.startswith(OF_CELLS))
+    return (*of_grid, *cell_warnings(cell))
 
 
 def _anchor_warning(ratio: float) -> list[str]:
@@ -134,6 +142,8 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
         for name in names:
             if np.isnan(known[name]) or (name == "memory_shortfall_bytes_per_gpu" and known[name] == 0):
                 continue
+            if name in _OF_ROUTING and known["routing_code"] == 0:
+                continue  # a random split gains nothing over itself
             if texts.get(name.replace("_at_slo_percentile_s", "_slo_percentile")) == "mean":
                 continue  # that is the mean above
             row = dictionary()[name]
@@ -154,6 +164,10 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
     return tuple(lines)
 
 
+_OF_ROUTING = ("routing_gain_low", "routing_gain_high")
+_POLICY = (*MARGINS, "routing", "routing_credit")
+"""Inputs that say what the planned rate pays for, shown where the contract states them."""
+
 _LABELS = ("instance", "gpu", "model", "draft_model", "engine", "weight_dtype", "kv_dtype", "capacity_model")
 _BEHIND = (
     *("sliding_policy", "in_flight_steps", "state_blocks", "max_model_len", "max_num_batched_tokens", "max_num_seqs"),
@@ -164,7 +178,7 @@ _BEHIND = (
 
 def _inputs(inputs: Inputs, cell: Inputs, index: Mapping[str, int], lines: tuple[Line, ...]) -> tuple[InputLine, ...]:
     """Inputs that the printed formulas use, with provenance; labels first."""
-    used = dict.fromkeys((*_LABELS, *_BEHIND, *(name for line in lines for name in names_in(line.formula))))
+    used = dict.fromkeys((*_LABELS, *_BEHIND, *(name for line in lines for name in names_in(line.formula)), *_POLICY))
     found = []
     for name in used:
         item = cell.labels.get(name) or cell.values.get(name) or cell.stated.get(name)
@@ -174,7 +188,7 @@ def _inputs(inputs: Inputs, cell: Inputs, index: Mapping[str, int], lines: tuple
         if value is None or (not isinstance(value, str) and np.isnan(value)):
             continue
         origin = inputs.origins[name](index)
-        if origin.provider == "none":
+        if origin.provider == "none" or (name in _POLICY and origin.provider == "default"):
             continue
         number = value if isinstance(value, str) else float(value)
         found.append(

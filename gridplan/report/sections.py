@@ -42,7 +42,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "one replica": (
         *("concurrency_compute", "concurrency_slo", "concurrency", "tpot_share", "lambda_analytical", "anchor_ratio"),
-        *("lambda_instance", "lambda_safe"),
+        *("lambda_instance", "lambda_safe", "routing_gain_low", "routing_gain_high"),
     ),
     "fleet": (
         *(
@@ -63,11 +63,26 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "fleet_sufficient",
             "arrival_rate_safe_deployed",
         ),
-        *("utilization_peak", "utilization_deployed", "utilization_deployed_safe", "arrival_rate_safe_after_loss"),
+        *(
+            "utilization_peak",
+            "utilization_safe",
+            "utilization_deployed",
+            "utilization_deployed_safe",
+            "arrival_rate_safe_after_loss",
+        ),
         *("headroom_kept_after_loss", "slo_held_after_loss", "arrival_rate_next_step"),
     ),
     "the planned point": (
-        *("output_tokens_per_s_replica", "busy", "ttft_s", "tpot_s", "e2e_s", "batch_mean", "ridge_share"),
+        *(
+            "output_tokens_per_s_replica",
+            "busy",
+            "slot_share",
+            "ttft_s",
+            "tpot_s",
+            "e2e_s",
+            "batch_mean",
+            "ridge_share",
+        ),
         *(f"{name}_at_slo_percentile_s" for name in ("ttft", "tpot", "e2e", "itl")),
         *("goodput", "goodput_bound", "burst_to_slo"),
     ),

@@ -37,7 +37,16 @@ _UNITS = {
     **dict.fromkeys(("step_fixed_s", "step_experts_s", "all_reduce_token_s", "prefill_work_s"), "s"),
     "chunk_overhead_total_s": "s",
 }
-_THREE_DIGITS = {"tpot_share", "batch_mean", "busy", "burst_to_slo", "ridge_share", "goodput", "goodput_bound"}
+_THREE_DIGITS = {
+    "tpot_share",
+    "batch_mean",
+    "busy",
+    "burst_to_slo",
+    "ridge_share",
+    "slot_share",
+    "goodput",
+    "goodput_bound",
+}
 _FIVE_DIGITS = {"weights_rank_ratio"}
 _TWO_DECIMALS = {"replicas", "replica-s/s"}
 
@@ -145,6 +154,7 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         else "usd_per_gpu_hour",
         "lambda_instance": _rate_formula(model, source, texts.get("binding_constraint"), known),
         "replicas_active": "ceil(arrival_rate / lambda_safe)",
+        "lambda_safe": _planned_formula(known),
         "replicas": "replicas_active + redundancy * (what one failure_domain takes)",
     }
     if not math.isnan(known.get("decode_tokens_per_s", math.nan)):
@@ -154,6 +164,12 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     if known.get("compute_ceiling_code") == 0:
         branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
     return branches
+
+
+def _planned_formula(known: Mapping[str, float]) -> str:
+    """Without the credit of a routing where none is counted on."""
+    formula, credit = dictionary()["lambda_safe"].formula, " * routing_credit"
+    return formula.replace(credit, "") if known.get("routing_credit", 1.0) == 1 else formula
 
 
 def _by_law(known: Mapping[str, float]) -> dict[str, str]:

@@ -86,6 +86,7 @@ LAYERS: tuple[Mapping[str, str], ...] = (
         "busy": "planned * request_work_s",
         "output_tokens_per_s_replica": "planned * output_tokens_mean",
         "utilization_peak": "arrival_rate / (active * lambda_instance)",
+        "utilization_safe": "arrival_rate / (active * lambda_safe)",
         "burst_to_slo": "active * lambda_instance / arrival_rate",
     },
     {

@@ -9,8 +9,8 @@ __all__ = ["add_cost", "add_fleet"]
 
 _FLEET = (
     *("lambda_safe", "replicas_fractional", "replicas_active", "replicas", "gpus", "nodes", "replicas_deployed"),
-    *("gpus_deployed", "gpus_stranded", "fleet_sufficient", "utilization_peak", "utilization_deployed"),
-    *("utilization_deployed_safe", "arrival_rate_safe_deployed", "replicas_after_loss"),
+    *("gpus_deployed", "gpus_stranded", "fleet_sufficient", "utilization_peak", "utilization_safe"),
+    *("utilization_deployed", "utilization_deployed_safe", "arrival_rate_safe_deployed", "replicas_after_loss"),
     *("arrival_rate_safe_after_loss", "headroom_kept_after_loss", "slo_held_after_loss", "arrival_rate_next_step"),
     *("busy", "tpot_s", "output_tokens_per_s_replica", "batch_mean", "burst_to_slo", "prefill_demand"),
     *("decode_demand", "e2e_latency_used_s", "in_flight"),
@@ -49,6 +49,7 @@ def add_fleet(x: dict[str, Any], m: dict[str, Any], feasible: bool) -> None:
         gpus_stranded=nodes * x["gpus_per_node"] - deployed * gpus_per_replica,
         fleet_sufficient=replicas <= deployed,
         utilization_peak=load / (active * rate),
+        utilization_safe=load / (active * safe),
         utilization_deployed=load / (deployed * rate),
         utilization_deployed_safe=load / (deployed * safe),
         arrival_rate_safe_deployed=deployed * safe,

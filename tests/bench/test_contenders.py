@@ -47,7 +47,7 @@ def test_plain_script_equals_the_cube(quickstart: Inputs) -> None:
         planned = plan(cell_inputs(quickstart, index))
         cell = cube.isel(dict(zip(quickstart.space.names, index, strict=True)))
         assert set(planned) == set(COMPARED)
-        assert len(planned) == 108
+        assert len(planned) == 109
         for name in COMPARED:
             _equal(name, planned[name], cell[name].item())
         seen.add(str(planned["infeasible_reason"]))
@@ -94,7 +94,7 @@ def test_data_frames_write_the_same_table(library: str, written: pa.Table, tmp_p
     found = pq.read_table(tmp_path).sort_by([(name, "ascending") for name in KEYS])
     assert found.num_rows == written.num_rows == 72_000
     assert found.column_names == written.column_names
-    assert len(found.column_names) == 123
+    assert len(found.column_names) == 124
     for name in written.column_names:
         _same_column(name, found[name], written[name])
 

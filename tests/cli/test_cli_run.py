@@ -115,13 +115,15 @@ def test_the_table_says_the_same_in_words(ran: tuple[Path, Any, Rows], cli: Any,
     lines = cli("run", grids / "quickstart.yaml", "-o", tmp_path / "q").out.splitlines()
     assert lines[0].startswith(f"72,000 cells -> {tmp_path / 'q'} (1 part(s), ")
     assert lines[1].split() == ["feasible", f"{said['feasible']:,}", f"({said['feasible_share']:.1%})"]
-    assert lines[2].split(None, 1) == [
+    assert lines[2] == "rho* basis  mean_tpot 42,500"
+    assert said["lambda_basis"] == {"mean_tpot": 42_500}
+    assert lines[3].split(None, 1) == [
         "binds",
         ", ".join(f"{label} {count:,}" for label, count in said["binding_constraint"].items()),
     ]
-    assert lines[3].startswith("infeasible")
-    assert "weights_exceed_memory 11,700" in lines[3]
-    table = {line.split()[0]: line for line in lines[6:]}
+    assert lines[4].startswith("infeasible")
+    assert "weights_exceed_memory 11,700" in lines[4]
+    table = {line.split()[0]: line for line in lines[7:]}
     for best in said["cheapest"]:
         line = table[best["model"]]
         assert f"{best['usd_per_mtok_output']:.3f}" in line

@@ -114,7 +114,7 @@ def test_required_inputs_say_what_they_are_and_propose() -> None:
     arrival, rho = problems_of("schema: 1\nworkload: {output_tokens: 3}\npolicy: {redundancy: 1}\n")
     assert arrival[:2] == (2, "workload.arrival_rate")
     assert rho[:2] == (3, "policy.rho_target")
-    for part in ("slots 0.9", "mean 0.65", "percentile 0.85"):
+    for part in ("slots 0.9", "mean 0.65", "percentile 0.85", "queueing", "margin_forecast"):
         assert part in rho[2]
 
 

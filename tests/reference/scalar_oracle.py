@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import Any
 
 from scalar_oracle_fleet import UNKNOWN, Unknown, add_cost, add_fleet
@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
     **{name: 0 for name in ("prefix_hit_ratio", "lost_units")},
     **{"kv_efficiency": 1, "hours_per_month": 730, "failure_domain": "gpu", "lost_domain": "gpu"},
     **{"resident_context": "final", "step_context": "mean", "flop_params": "matmul"},
-    **{"compute_ceiling_model": "with_kv"},
+    **{"compute_ceiling_model": "with_kv", "routing_credit": 1},
 }
 Cell = dict[str, Any]
 
@@ -81,8 +81,15 @@ def _inputs(given: Mapping[str, Any]) -> Cell:
         **given,
     }
     bits = {role: exact(catalog.dtypes[role, name].bits_per_element) for role, name in (("weight", weight), ("kv", kv))}
+    x |= _target(given)
     x = {name: value if name == "classes" or isinstance(value, bool) else exact(value) for name, value in x.items()}
     return {**x, "gpu": gpu, "model": model, "instance": instance, "weight": weight, "kv": kv, "bits": bits}
+
+
+def _target(given: Mapping[str, Any]) -> Cell:
+    """The utilisation target: as it is stated, or the product of its margins."""
+    margins = [exact(value) for name, value in given.items() if name.startswith("margin_")]
+    return {"rho_target": prod(margins)} if margins else {}
 
 
 def _peak_flops(weight: str, flops: Mapping[str, float]) -> Any:

@@ -36,7 +36,7 @@ def add_fleet(x: Cell, m: Cell) -> None:
     size = x.get("gpus_per_node", Fraction(shape.gpus_per_node) if shape else UNKNOWN)
     x["gpus_per_node"] = size
     rate, lam, wide = x["arrival_rate"], m["lambda_instance"], m["gpus_per_replica"]
-    safe = x["rho_target"] * lam
+    safe = x["rho_target"] * lam * x["routing_credit"]
     m["lambda_safe"], m["replicas_fractional"] = safe, rate / safe
     m["prefill_demand"], m["decode_demand"] = (
         UNKNOWN if lam is UNKNOWN else rate * m[name] for name in ("_prefill", "_decode")
@@ -76,6 +76,7 @@ def add_fleet(x: Cell, m: Cell) -> None:
     ):
         m[name] = UNKNOWN if have is UNKNOWN else need <= have
     m["utilization_peak"] = rate / (active * lam)
+    m["utilization_safe"] = rate / (active * safe)
     m["utilization_deployed"] = rate / (deployed * lam) if deployed != 0 else UNKNOWN
     m["utilization_deployed_safe"] = rate / (deployed * safe) if deployed != 0 else UNKNOWN
     each = rate / active

@@ -190,6 +190,19 @@ def axes(rng: random.Random, stated: Cell) -> dict[str, list[Any]]:
 SECTIONS = ("workload", "slo", "deployment", "capacity", "policy")
 
 
+def policies(stated: Cell, axis: Mapping[str, list[Any]]) -> Cell:
+    """The same settings with a target by its margins, or with a routing that is counted on, in a share of the grids."""
+    own = random.Random(str(sorted(stated)) + str(stated["arrival_rate"]))  # so that all other draws stay as they are
+    chosen = dict(stated)
+    if "rho_target" not in axis and own.random() < 0.4:
+        del chosen["rho_target"]
+        names = ("margin_statistic", "margin_forecast", "margin_skew", "margin_model_error", "margin_failure")
+        chosen |= {name: decimal(own, 0.6, 1, 2) for name in own.sample(names, own.randint(1, 4))}
+    if own.random() < 0.3:
+        chosen |= {"routing": "least_tokens", "routing_credit": decimal(own, 0.7, 1.5, 2)}
+    return chosen
+
+
 def contract(stated: Cell, axis: Mapping[str, list[Any]]) -> str:
     """The grid as a contract file (JSON is YAML)."""
     text: dict[str, Any] = {"schema": 1, **{section: {} for section in SECTIONS}, "axes": axis}
@@ -213,6 +226,7 @@ def test_100_random_grids(block: int) -> None:
         rng = random.Random(number)
         stated = settings(rng)
         axis = axes(rng, stated)
+        stated = policies(stated, axis)
         text = contract(stated, axis)
         cube = gridplan.evaluate(gridplan.loads_grid(text))
         for _ in range(6):

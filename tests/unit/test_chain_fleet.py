@@ -51,7 +51,10 @@ def test_shares_of_a_capacity() -> None:
         expected = formulas.utilization(rate, counted[:, -replicas.size :], each)
         np.testing.assert_array_equal(fleet.utilization(rate, fleet.carried(replicas, each)), expected)
     np.testing.assert_array_equal(fleet.headroom_kept_after_loss(rate, capacity), formulas.holds(rate, REPLICAS, each))
-    np.testing.assert_array_equal(fleet.burst_to_slo(capacity, rate), formulas.burst_to_slo(rate, REPLICAS, each))
+    factor = formulas.burst_to_slo(rate, REPLICAS, each)
+    np.testing.assert_array_equal(fleet.burst_to_slo(capacity, rate), factor)
+    slots = np.array([[[0.0]], [[1.0]], [[0.0]]])
+    np.testing.assert_array_equal(fleet.burst_to_slo(capacity, rate, slots), np.where(slots == 1, NAN, factor))
 
 
 def test_a_step_takes_no_time_that_the_work_does_not_leave() -> None:

@@ -32,7 +32,8 @@ def test_an_input_that_nothing_reads_is_said(stated: str, said: str) -> None:
 
 def test_what_is_read_raises_no_warning() -> None:
     stated = "capacity_model: measured, lambda_instance_given: 6.5, failure_domain: zone, zones: 3"
-    assert "warnings" not in gridplan.evaluate(gridplan.loads_grid(BASE.format(stated))).attrs
+    text = BASE.replace("rho_target", "margin_forecast").format(stated)
+    assert "warnings" not in gridplan.evaluate(gridplan.loads_grid(text)).attrs
 
 
 def test_a_tensor_parallel_group_must_fit_a_stated_fabric() -> None:
