@@ -117,7 +117,8 @@ class _Machines:
             picked = picked._replace(slots=np.maximum(self.memory[rows], self.scheduler[rows]))
         if lifted == "token_budget":
             picked = picked._replace(token_budget=np.full(rows.size, np.inf))
-        return load_at(rate, picked)
+        # The pool makes requests wait; that it keeps steps short is not credited, or a larger one could lower the rate.
+        return load_at(rate, picked, self.scheduler[rows])
 
     def top(self) -> Array:
         """Rate at which work that grows with traffic takes all the time [req/s]; no replica is stable there.

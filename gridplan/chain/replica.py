@@ -19,7 +19,7 @@ from gridplan.formulas.replica import OperatingPoint
 from gridplan.formulas.replica.batch_levels import batch_variance
 from gridplan.formulas.replica.point import point_of
 from gridplan.formulas.replica.steady import steady
-from gridplan.formulas.replica.traffic import Traffic, read_traffic
+from gridplan.formulas.replica.traffic import UNLIMITED, Traffic, read_traffic
 
 __all__ = [
     "CLASS_FIRST",
@@ -89,8 +89,12 @@ def point_at(rate: Array, replica: Replica) -> OperatingPoint:
     return point_of(load_at(rate, replica))
 
 
-def load_at(rate: Array, replica: Replica) -> Traffic:
-    """The load of one rank; a decode step reads the experts that its tokens and those of the other ranks touch."""
+def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic:
+    """The load of one rank; a decode step reads the experts that its tokens and those of the other ranks touch.
+
+    `held` are the most sequences that it runs at once, where that is not its slots: they make requests wait all the
+    same.
+    """
     prompt, uncached, output = lengths(replica)
     ranks = replica.data_parallel
     load = read_traffic(
@@ -108,6 +112,8 @@ def load_at(rate: Array, replica: Replica) -> Traffic:
         arrival_scv=replica.arrival_scv,
         slots=replica.slots,
     )
+    if held is not None:
+        load = replace(load, held=np.minimum(held, UNLIMITED))
     return _with_union(load, replica) if replica.has_experts else load
 
 

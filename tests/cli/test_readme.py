@@ -58,7 +58,7 @@ def test_the_query_gives_the_table(folder: Path) -> None:
         assert [str(value) for value in row] == [cell.strip() for cell in cells]
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_the_programs_print_what_readme_shows(folder: Path, number: int) -> None:
     program = re.findall(r"```python\n(.*?)```", README, re.S)[number]
     said = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)

@@ -133,7 +133,8 @@ def test_slots_bind_where_more_of_them_help_most() -> None:
         deployment="kv_pool_tokens_given: 702879, max_num_seqs: 20, max_num_batched_tokens: 2048",
     )
     assert (str(few.binding_constraint.values), str(few.binding_ties.values)) == ("scheduler", "scheduler")
-    assert float(few.lambda_instance) == pytest.approx(float(cube.lambda_instance), rel=1e-9)
+    # A cap of the scheduler is credited with short steps as well, one of the pool is not.
+    assert float(few.lambda_instance) == pytest.approx(float(cube.lambda_instance), rel=1e-3)
 
 
 def test_prefill_binds_at_low_occupancy_of_the_cache() -> None:

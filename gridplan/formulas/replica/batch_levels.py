@@ -31,11 +31,11 @@ def batch_variance(load: Traffic, state: Steady) -> Array:
 
 def cap_share(load: Traffic, state: Steady, variance: Array) -> Array:
     """Share of the variance of a normal batch that is left when it cannot exceed the slots [1]."""
-    if load.slots is None:
+    if load.held is None:
         return np.ones(())
     from scipy import special
 
-    room = (load.slots - state.batch_free) / np.sqrt(np.maximum(variance, 1e-300))
+    room = (load.held - state.batch_free) / np.sqrt(np.maximum(variance, 1e-300))
     room = np.clip(room, -8.0, 8.0)
     above = special.ndtr(-room)
     density = np.exp(-0.5 * room * room) * 0.3989422804014327
@@ -50,8 +50,8 @@ def batch_levels(load: Traffic, state: Steady) -> list[Steady]:
     out = []
     for _, distance in LEVELS:
         batch = state.batch + distance * deviation
-        if load.slots is not None:
-            batch = np.minimum(batch, load.slots)
+        if load.held is not None:
+            batch = np.minimum(batch, load.held)
         shared = np.maximum(state.shared + state.mean_context * (batch - state.batch), 0.0)
         out.append(replace(state, batch=batch, shared=shared))
     return out

@@ -47,6 +47,7 @@ def sustained_rate(
     token_budget: Value = 2048,
     arrival_scv: Value = 1.0,
     slots: Value | None = None,
+    max_num_seqs: Value | None = None,
     *,
     ttft_slo_s: Value | None = None,
     tpot_slo_s: Value | None = None,
@@ -57,10 +58,12 @@ def sustained_rate(
 ) -> SustainedRate:
     """Largest arrival rate at which one replica holds all its limits [req/s].
 
-    Inputs as in `operating_point`. Limits [s] are numbers or arrays that broadcast against the leading axes, each on
-    the mixture of all requests (of all gaps for ITL): at the percentile that `percentiles` states by latency ('ttft',
-    'tpot', 'e2e', 'itl'), None for the mean; 95 where it states none, 99 for E2E. Without a limit the rate is that at
-    which the queue begins to grow without end.
+    Inputs as in `operating_point`; slots [sequences] is what the KV pool holds, max_num_seqs what the scheduler lets
+    run. The pool makes requests wait; that it also keeps steps short is not credited, so that a larger pool never
+    lowers the rate (simulated: half a percent of the rate). Limits [s] are numbers or arrays that broadcast against
+    the leading axes, each on the mixture of all requests (of all gaps for ITL): at the percentile that `percentiles`
+    states by latency ('ttft', 'tpot', 'e2e', 'itl'), None for the mean; 95 where it states none, 99 for E2E. Without a
+    limit the rate is that at which the queue begins to grow without end.
 
     ValueError: what `operating_point` refuses, a limit that is not above 0, a percentile outside 0 to 100.
 
@@ -68,13 +71,14 @@ def sustained_rate(
 
     >>> one = {"class_weights": [1.0], "prompt_tokens": [2000], "uncached_tokens": [2000], "output_tokens": [300]}
     >>> steps = {"step_weights_s": 7.02e-3, "step_per_context_token_s": 32.6e-9, "prefill_per_token_s": 35.65e-6}
-    >>> found = sustained_rate(**one, **steps, slots=256, ttft_slo_s=1.0, tpot_slo_s=0.050, e2e_slo_s=20.0)
+    >>> found = sustained_rate(**one, **steps, max_num_seqs=256, ttft_slo_s=1.0, tpot_slo_s=0.050, e2e_slo_s=20.0)
     >>> round(float(found.lambda_instance), 2), str(found.binding_constraint)
     (8.42, 'tpot')
     """
     limits = {"ttft": ttft_slo_s, "tpot": tpot_slo_s, "e2e": e2e_slo_s, "itl": itl_slo_s}
     arrays = {name: _limit(name, value) for name, value in limits.items()}
     shape = np.broadcast_shapes(*(item.shape for item in arrays.values()))
+    pool, cap = (np.asarray(np.inf if item is None else item, dtype=np.float64) for item in (slots, max_num_seqs))
     load = read_traffic(
         class_weights,
         prompt_tokens,
@@ -86,11 +90,11 @@ def sustained_rate(
         step_per_sequence_s,
         prefill_s,
         token_budget,
-        slots,
+        None if slots is None and max_num_seqs is None else np.minimum(pool, cap),
         np.zeros(shape),
         arrival_scv,
     )
-    rows = _Loads(load)
+    rows = _Loads(load, np.broadcast_to(cap, load.lead))
     by_row = {name: rows.limit(array, _share(name, percentiles or {})) for name, array in arrays.items()}
     spread = None if output_scv is None else np.moveaxis(rows.by_class(output_scv), 0, -1)
     return _labelled(edge(rows.at, by_row, rows.top(), spread), load.lead)
@@ -128,14 +132,14 @@ def _share(name: str, percentiles: dict[str, float | None]) -> float:
 class _Loads:
     """A load with one row a replica: class axis first where there is one, then the rows."""
 
-    def __init__(self, load: Traffic) -> None:
+    def __init__(self, load: Traffic, cap: Array) -> None:
         self.lead, self.count, self.classes = load.lead, int(np.prod(load.lead)), load.classes
         self.arrays = {
             item.name: self._row(value)
             for item in fields(load)
             if isinstance(value := getattr(load, item.name), np.ndarray)
         }
-        self.load = load
+        self.load, self.cap = load, np.minimum(self._row(cap), UNLIMITED)
 
     def _row(self, values: Array) -> Array:
         if values.ndim > len(self.lead):
@@ -144,8 +148,9 @@ class _Loads:
 
     def at(self, rate: Array, rows: Rows, lifted: str) -> Traffic:
         arrays: dict[str, Any] = {name: values[..., rows] for name, values in self.arrays.items()}
+        arrays["held"] = self.cap[rows]
         if lifted == "slots":
-            arrays["slots"] = np.full(rows.size, UNLIMITED)
+            arrays["slots"] = self.cap[rows]
         if lifted == "token_budget":
             arrays["budget"] = np.full(rows.size, UNLIMITED)
         return replace(self.load, **{**arrays, "rate": rate, "lead": (rows.size,)})

@@ -73,8 +73,8 @@ def steady(load: Traffic) -> Steady:
     # The cycle that carries a request's own prefill admits more prompts than others do.
     tpot = tpot + ratio((busy_prefill / left) * load.prefill, load.steps)
     batch_free, shared_free = lam * traffic_mean(w, load.steps * tpot), shared
-    if load.slots is not None:
-        full = mean_context * load.slots
+    if load.held is not None:
+        full = mean_context * load.held
         tpot = np.minimum(tpot, (load.step + full) / np.where(busy < 1.0, left, np.nan))
         shared = np.minimum(shared, full)
     decode = load.steps * tpot

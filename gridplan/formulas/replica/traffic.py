@@ -38,7 +38,8 @@ class Traffic:
 
     rate [req/s], arrival_scv [1], weights [share], prompt, uncached, output [tokens], prefill [s by class],
     steps [1 by class]: decode steps, output - 1; context [s]: extra time that a request adds to each of its decode
-    steps; step [s]: weight read and fixed overhead; budget [tokens a step], slots [sequences].
+    steps; step [s]: weight read and fixed overhead; budget [tokens a step], slots [sequences]; held [sequences]: most
+    that run at once, more than the slots where these must not be credited with keeping steps short.
     """
 
     rate: Array
@@ -55,6 +56,7 @@ class Traffic:
     step: Array
     budget: Array
     slots: Array | None
+    held: Array | None
     lead: tuple[int, ...]
     classes: int
 
@@ -122,6 +124,7 @@ def read_traffic(
         step=plain["step_weights_s"],
         budget=np.minimum(plain["token_budget"], UNLIMITED),
         slots=None if slots is None else np.minimum(plain["slots"], UNLIMITED),
+        held=None if slots is None else np.minimum(plain["slots"], UNLIMITED),
         lead=lead,
         classes=classes,
     )
