@@ -24,13 +24,15 @@ Array = NDArray[Any]
 class Step:
     """One formula of the chain: `outputs` = `function(*inputs)`.
 
-    `width` numbers each in every combination of labels: more than one where results have a further axis.
+    `width` numbers each in every combination of labels: more than one where results have a further axis. A `search`
+    takes many rounds whatever its size, so it is better made once for many combinations than often for a few.
     """
 
     outputs: tuple[str, ...]
     function: Callable[..., Any]
     inputs: tuple[str, ...]
     width: int = 1
+    search: bool = False
 
 
 def step(outputs: str, function: Callable[..., Any], **renamed: str) -> Step:

@@ -221,7 +221,7 @@ STEPS: tuple[Step, ...] = (
         concurrency_scheduler="nothing",
     ),
     step("slots_scheduler", planned.slots, concurrency_memory="nothing"),
-    Step(_named("queued"), queueing.queueing, ("physical_reason_code", *queueing.INPUTS)),
+    Step(_named("queued"), queueing.queueing, ("physical_reason_code", *queueing.INPUTS), search=True),
     Step(_named("queueing"), queueing.chosen, ("capacity_model_code", *_named("queued"))),
     step("infeasible_reason_code", feasibility.infeasible_reason_code, lambda_analytical="lambda_analytical_ungated"),
     step("best_possible_s", feasibility.best_possible_s),
