@@ -53,12 +53,17 @@ ENTRIES: Mapping[str, Entry] = {
     "memcpy": Entry("np.copyto of 1 GiB"),
     "latencies": Entry("gridplan.run, all measures"),
     "nolatencies": Entry("gridplan.run, latencies left out"),
+    "byqueue": Entry("gridplan.run, rates by queueing"),
+    "byseconds": Entry("gridplan.run, rates by replica_seconds"),
 }
 
 LATENCIES = ("latencies", "nolatencies")
 """Contenders on the grid whose latencies come from the law of a queue."""
 
-RACE = [key for key in ENTRIES if key not in ("runrho", *LATENCIES)]
+CAPACITY = ("byqueue", "byseconds")
+"""Contenders on the grid of 1e5 replicas."""
+
+RACE = [key for key in ENTRIES if key not in ("runrho", *LATENCIES, *CAPACITY)]
 """Contenders on one grid."""
 
 TARGETS = (
@@ -72,6 +77,8 @@ TARGETS = (
     ("run1", "pyarrow", "cpu", 1.3),
     ("latencies", "nolatencies", "cpu", 1.5),
     ("latencies", "nolatencies", "wall", 1.5),
+    ("byqueue", "byseconds", "cpu", 1.5),
+    ("byqueue", "byseconds", "wall", 1.5),
 )
 """What gridplan sets itself (policy): times faster in cells per second, or at most so many times the processor time or
 the time that passes."""

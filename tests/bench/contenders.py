@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from stretched import COMPARED, queueing, stretched, thickened
+from stretched import COMPARED, by_capacity, queueing, stretched, thickened
 
 import gridplan
 from gridplan import chain
@@ -127,24 +127,20 @@ def run(cells: float, folder: Path, clock: Clock, workers: int | None = None) ->
 
 def run_rho(cells: float, folder: Path, clock: Clock) -> Figures:
     """The whole cube of the grid that grows along utilisation targets."""
-    grid = thickened(cells)
-    with clock:
-        result = gridplan.run(grid, folder / "cube", max_cells=NO_CAP, outputs=COMPARED)
-    return {"cells": result.cells, "file_bytes": result.bytes}
+    return _run(thickened(cells), folder, clock, COMPARED)
 
 
 def run_with_latencies(cells: float, folder: Path, clock: Clock) -> Figures:
     """The whole cube with every measure, latencies by the law of a queue among them."""
-    return _run_queueing(cells, folder, clock, measures())
+    return _run(queueing(cells), folder, clock, measures())
 
 
 def run_without_latencies(cells: float, folder: Path, clock: Clock) -> Figures:
     """The same grid without the measures that need the latencies of the planned point."""
-    return _run_queueing(cells, folder, clock, without_latencies(queueing(WARM_CELLS)))
+    return _run(queueing(cells), folder, clock, without_latencies(queueing(WARM_CELLS)))
 
 
-def _run_queueing(cells: float, folder: Path, clock: Clock, outputs: tuple[str, ...]) -> Figures:
-    grid = queueing(cells)
+def _run(grid: Grid, folder: Path, clock: Clock, outputs: tuple[str, ...]) -> Figures:
     with clock:
         result = gridplan.run(grid, folder / "cube", max_cells=NO_CAP, outputs=outputs)
     return {"cells": result.cells, "file_bytes": result.bytes}
@@ -160,6 +156,16 @@ def without_latencies(grid: Grid) -> tuple[str, ...]:
         return any(made.intersection(step.outputs) for step in needed)
 
     return tuple(name for name in measures() if not reads(name))
+
+
+def run_by_queue(cells: float, folder: Path, clock: Clock) -> Figures:
+    """A cube of 1e5 replicas whose rates hold percentiles."""
+    return _run(by_capacity(cells, "queueing"), folder, clock, measures())
+
+
+def run_by_seconds(cells: float, folder: Path, clock: Clock) -> Figures:
+    """The same by replica-seconds."""
+    return _run(by_capacity(cells, "replica_seconds"), folder, clock, measures())
 
 
 def run_one(cells: float, folder: Path, clock: Clock) -> Figures:
@@ -233,6 +239,7 @@ CONTENDERS: dict[str, Contender] = {
     **{"scalar": scalar, "broadcast": broadcast, "evaluate": evaluate, "reduce": reduce, "run": run},
     **{"run1": run_one, "runrho": run_rho, "pyarrow": pyarrow, "polars": polars, "duckdb": duckdb, "memcpy": memcpy},
     **{"latencies": run_with_latencies, "nolatencies": run_without_latencies},
+    **{"byqueue": run_by_queue, "byseconds": run_by_seconds},
 }
 
 

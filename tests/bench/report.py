@@ -16,7 +16,7 @@ from pathlib import Path
 
 import latency_cost
 import reading
-from compare import LATENCIES, MIB, RACE, Row, machine_text, race, table, targets
+from compare import CAPACITY, LATENCIES, MIB, RACE, Row, machine_text, race, table, targets
 
 RUNS = 3
 FLAT, LEVEL, PEAK_MIB, START_S = 1.2, 1.1, 500.0, 0.25
@@ -42,6 +42,13 @@ PLANNED = """\
 The grid of the first sections with the law of latency that a grid has by default. *Latencies left out* writes all
 measures but those that need TPOT, TTFT, E2E or the batch of the planned point. *All cores* is the same cube by the mean
 step, from above, which makes TPOT and the batch another way and has no TTFT and E2E.
+"""
+
+RATES = """\
+## Rates that hold percentiles
+
+100,800 combinations of replica, limit on TPOT p95 and token budget, by 5 utilisation targets and 200 arrival rates: the
+rate of a replica is searched once for each combination and its limits, whatever the fleets.
 """
 
 FORMULAS = """\
@@ -136,6 +143,9 @@ def main() -> None:
     for title, cells, above in (("1e7", 1e7, small), ("1e8", 1e8, large)):
         latencies = {**race(LATENCIES, cells, RUNS, None), "run": above["run"]}
         print(f"### {title} cells\n", table(latencies), *targets(latencies), "", sep="\n", flush=True)
+    print(RATES, "### 1e8 cells\n", sep="\n")
+    rates = race(CAPACITY, 1e8, RUNS, None)
+    print(table(rates), *targets(rates), "", sep="\n", flush=True)
     print(FORMULAS, *latency_cost.lines(), sep="\n", flush=True)
     print("\n## Start\n", *starts(), sep="\n", flush=True)
 

@@ -11,7 +11,7 @@ from gridplan.contract import loads_grid
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import measures
 
-__all__ = ["CELLS_PER_RATE", "COMPARED", "QUICKSTART", "queueing", "rates_for", "stretched", "thickened"]
+__all__ = ["CELLS_PER_RATE", "COMPARED", "QUICKSTART", "by_capacity", "queueing", "rates_for", "stretched", "thickened"]
 
 QUICKSTART = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
 
@@ -44,6 +44,26 @@ def stretched(cells: float) -> Grid:
 def queueing(cells: float) -> Grid:
     """The same with the law of latency that a grid has by default: that of a queue."""
     return loads_grid(_text(_more_rates(cells)))
+
+
+CAPACITY_CELLS = 100_800
+"""Combinations that make a replica or its limits in the grid of capacity models."""
+
+
+def by_capacity(cells: float, model: str) -> Grid:
+    """1e5 replicas and limits (the quickstart by limit on TPOT p95 and token budget), by some 1,000 fleets at 1e8."""
+    rates = max(2, round(cells / CAPACITY_CELLS / 5))
+    text = _text(
+        {
+            _RATE: f"arrival_rate: {{geomspace: [0.1, 100, {rates}]}}",
+            "capacity_model: replica_seconds": f"capacity_model: {model}",
+            "tpot: {limit: 50 ms, percentile: mean}, ttft: {limit: 4 s, percentile: mean}": "tpot: {percentile: 95}, "
+            "ttft: {limit: 4 s, percentile: 95}",
+            _RHO: "tpot_slo_s: {geomspace: [0.02, 0.1, 10]}\n  "
+            "max_num_batched_tokens: [512, 1024, 2048, 3072, 4096, 6144, 8192]\n  " + _RHO,
+        }
+    )
+    return loads_grid(text)
 
 
 def _more_rates(cells: float) -> dict[str, str]:

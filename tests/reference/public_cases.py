@@ -173,6 +173,8 @@ EXPECTED: dict[tuple[str, str], Expected] = {
     ("D12", "c_memory"): same(43),
     ("D12", "concurrency"): same(4),
     ("D12", "binding_constraint"): same("scheduler"),
+    ("D13", "binding_constraint"): same("prefill"),
+    ("D13", "scale_down_allowed"): same(False),
     ("E01", "usd_per_1m"): near(0.992, tol_abs=0.001),
     ("E01", "usd_per_1m_low"): near(9.92, tol_abs=0.01),
     ("E03", "usd_per_1m_output"): near(86.17, tol_abs=0.05),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import xarray as xr
 from public_cases import plan, verify
 
@@ -124,6 +125,23 @@ def test_d11_users_are_not_requests_in_flight() -> None:
         "capacity: {capacity_model: littles_law, e2e_latency_s: 4}"
     )
     verify("D11", rps=rate, in_flight=float(ds.in_flight))
+
+
+def test_d13_prefill_binds_while_the_cache_is_nearly_empty() -> None:
+    """The case states lengths and a sixth of the cache in use; an 8B model on an H100 with a small budget shows it."""
+    ds = plan(
+        "workload: {prompt_tokens: 1000, output_tokens: 250, arrival_rate: 40}\n"
+        "slo: {ttft: {limit: 1 s, percentile: 95}}\n"
+        "deployment: {model: llama-3.1-8b, gpu: h100-sxm, engine: vllm, max_num_batched_tokens: 1024}\n"
+        "capacity: {capacity_model: queueing}"
+    )
+    used = float(ds.batch_mean) * (1000 + 250 / 2) / float(ds.kv_pool_tokens)
+    assert used == pytest.approx(0.162, abs=0.01)
+    verify(
+        "D13",
+        binding_constraint=ds.binding_constraint.item(),
+        scale_down_allowed=bool(40 <= (float(ds.replicas_active) - 1) * float(ds.lambda_instance)),
+    )
 
 
 def test_d12_the_scheduler_binds() -> None:

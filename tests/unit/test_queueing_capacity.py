@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -214,3 +215,17 @@ def test_the_function_takes_arrays_and_refuses_what_is_wrong() -> None:
         sustained_rate(*load, **STEPS, ttft_slo_s=1.0, percentiles={"ttft": 100.0})
     with pytest.raises(ValueError, match="not tpott"):
         sustained_rate(*load, **STEPS, ttft_slo_s=1.0, percentiles={"tpott": 95.0})
+
+
+def test_the_opening_of_the_lesson_is_out_of_reach_by_percentiles_too() -> None:
+    """500 tokens at 15.96 GB of weights and 1,550 GB/s are 5.2 s: no rate holds an E2E of 2 s."""
+    path = Path(__file__).parents[2] / "grids" / "lesson-opening.yaml"
+    text = path.read_text(encoding="utf-8").replace(
+        "capacity_model: littles_law, e2e_latency_s: 2.0", "capacity_model: queueing"
+    )
+    text = text.replace("  given_1000_tok_s: {decode_tokens_per_s: 1000, decode_tokens_at_concurrency: 4}\n", "")
+    for grid in (gridplan.load_grid(path), gridplan.loads_grid(text)):
+        cube = gridplan.evaluate(grid)
+        first = cube.sel(scenario="first_principles") if "scenario" in cube.dims else cube
+        assert set(np.ravel(first.infeasible_reason.values)) == {"e2e_unreachable"}
+        assert np.round(np.ravel(first.best_possible_s.values), 1).tolist()[0] in (5.2, 5.3)
