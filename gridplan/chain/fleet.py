@@ -149,9 +149,9 @@ def carried(replicas_count: Array, rate: Array) -> Array:
     return replicas_count * rate
 
 
-def rho_equivalent(planned_rate_per_replica: Array, queued_rate: Array) -> Array:
+def rho_equivalent(planned_rate_per_replica: Array, lambda_queueing: Array) -> Array:
     """Planned rate over that of the queueing model [1]; null where no rate holds the limits."""
-    return planned_rate_per_replica / np.where(queued_rate > 0.0, queued_rate, np.nan)
+    return planned_rate_per_replica / lambda_queueing
 
 
 def busy(planned_rate_per_replica: Array, request_work_s: Array) -> Array:

@@ -233,6 +233,7 @@ STEPS: tuple[Step, ...] = (
     step("lambda_instance capacity_source_code", capacity.lambda_instance),
     step("limit_rates", limits.limit_rates, tpot_share="tpot_share_raw", e2e_slo_s="e2e_limit_s"),
     step("binding_constraint_code binding_ties_code binding_next_code margin_to_next", limits.binding),
+    step("lambda_queueing", queueing.known_rate, rate="queued_rate"),
     step("capacity_flag_code", memory.as_it_is, value="queueing_flag"),
     step("anchor_ratio", capacity.anchor_ratio),
     step("lambda_basis_code", limits.lambda_basis_code),

@@ -26,7 +26,7 @@ from gridplan.formulas.replica.point import point_of
 from gridplan.formulas.replica.traffic import Traffic
 from gridplan.formulas.replica.unloaded import best_possible
 
-__all__ = ["INPUTS", "OUTPUTS", "chosen", "nothing", "queueing"]
+__all__ = ["INPUTS", "OUTPUTS", "chosen", "known_rate", "nothing", "queueing"]
 
 STATED = (*LIMITS, *PERCENTILES, *GROUPS)
 INPUTS = ("slots_memory", "slots_scheduler", *STATED, *REPLICA)
@@ -68,6 +68,11 @@ def chosen(capacity_model_code: Array, *found: Array) -> tuple[Array, ...]:
     """`OUTPUTS` where the capacity model asks for them, null elsewhere."""
     here = capacity_model_code == choices("capacity_model").index("queueing")
     return tuple(np.where(here, item, np.nan if item.dtype.kind == "f" else NULL) for item in found)
+
+
+def known_rate(rate: Array) -> Array:
+    """The rate where there is one [req/s]: null where a limit holds at none."""
+    return np.where(rate > 0.0, rate, np.nan)
 
 
 def nothing(capacity_model_code: Array) -> tuple[Array, ...]:
@@ -113,12 +118,15 @@ class _Machines:
         """The load of some replicas; `lifted` leaves the lower cap of slots away, or the token budget."""
         named = zip(REPLICA, self.replica, strict=True)
         picked = Replica(*(item[:, rows] if name in CLASS_FIRST else item[rows] for name, item in named))
+        memory, held = self.memory[rows], self.scheduler[rows]
         if lifted == "slots":
-            picked = picked._replace(slots=np.maximum(self.memory[rows], self.scheduler[rows]))
+            picked = picked._replace(slots=np.maximum(memory, held))
+            held = np.where(held < memory, np.inf, held)
         if lifted == "token_budget":
+            # Prompts are still paid for in as many chunks: what is lifted is the wait for room in a step.
             picked = picked._replace(token_budget=np.full(rows.size, np.inf))
         # The pool makes requests wait; that it keeps steps short is not credited, or a larger one could lower the rate.
-        return load_at(rate, picked, self.scheduler[rows])
+        return load_at(rate, picked, held)
 
     def top(self) -> Array:
         """Rate at which work that grows with traffic takes all the time [req/s]; no replica is stable there.

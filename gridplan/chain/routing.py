@@ -32,16 +32,28 @@ def _table() -> tuple[Array, Array, Array, Array]:
 _LOW, _HIGH, _LEAST, _MOST = _table()
 
 
-def gain_interval(routing_code: Array, binding_constraint_code: Array, replicas_active: Array) -> tuple[Array, Array]:
+def gain_interval(
+    routing_code: Array,
+    binding_constraint_code: Array,
+    binding_next_code: Array,
+    margin_to_next: Array,
+    replicas_active: Array,
+) -> tuple[Array, Array]:
     """Least and largest gain on the rate of a replica [1]; NaN without a plan and where nothing was measured.
 
-    1 and 1 for a random split, and for a lone replica, which leaves a router nothing to choose.
+    1 and 1 for a random split, and for a lone replica, which leaves a router nothing to choose. Whatever is gained on
+    the limit that binds, the next one lets through what lies between them and its own gain.
     """
     at = (routing_code, binding_constraint_code)
     inside = (replicas_active >= _LEAST[at]) & (replicas_active <= _MOST[at])
     same = (replicas_active == 1.0) | ((routing_code == _RANDOM) & ~np.isnan(replicas_active))
 
-    def end(known: Array) -> Array:
-        return np.where(same, 1.0, np.where(inside, known[at], np.nan))
+    def end(known: Array, where: tuple[Array, Array]) -> Array:
+        return np.where(same, 1.0, np.where(inside, known[where], np.nan))
 
-    return end(_LOW), end(_HIGH)
+    through = (1.0 + margin_to_next) * end(_HIGH, (routing_code, binding_next_code))
+    low, high = end(_LOW, at), end(_HIGH, at)
+    high = np.where(
+        np.isnan(high), np.nan, np.where(np.isnan(through), high, np.minimum(high, np.maximum(through, low)))
+    )
+    return low, high

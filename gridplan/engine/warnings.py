@@ -46,7 +46,7 @@ def warnings_of(
     if mixed and not resolver.is_given("resident_context"):
         warnings.append(
             "resident_context final (the default) averages classes over arrivals; long outputs stay longer, so a "
-            "pool of mixed classes holds fewer: compare with residence_weighted"
+            "pool of mixed classes holds another number: compare with residence_weighted"
         )
     warnings += _open_ended(resolver)
     if (values["gpu_memory_utilization"].data >= 0.99).any():

@@ -41,8 +41,15 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("prefill_longest_s", "prefill_longest_flop", "request_work_s", "decode_bytes", "decode_step_s"),
     ),
     "one replica": (
-        *("concurrency_compute", "concurrency_slo", "concurrency", "tpot_share", "lambda_analytical", "anchor_ratio"),
-        *("lambda_instance", "lambda_safe", "routing_gain_low", "routing_gain_high"),
+        *(
+            "concurrency_compute",
+            "concurrency_slo",
+            "concurrency",
+            "tpot_share",
+            "lambda_analytical",
+            "lambda_queueing",
+        ),
+        *("anchor_ratio", "lambda_instance", "lambda_safe", "rho_equivalent", "routing_gain_low", "routing_gain_high"),
     ),
     "fleet": (
         *(

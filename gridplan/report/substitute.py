@@ -47,6 +47,7 @@ _THREE_DIGITS = {
     "goodput",
     "goodput_bound",
 }
+LATENCY_LIMITS = ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s", "itl_slo_s")
 _FIVE_DIGITS = {"weights_rank_ratio"}
 _TWO_DECIMALS = {"replicas", "replica-s/s"}
 
@@ -147,7 +148,7 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         **kv_formulas(known),
         **_uncached(known),
         **step_formulas(known),
-        **_by_law(known),
+        **_by_law(known, model),
         "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
         "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
         if not math.isnan(known.get("usd_per_node_hour", math.nan))
@@ -166,19 +167,26 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     return branches
 
 
+def _within(known: Mapping[str, float]) -> str:
+    """The limits of a rate by queueing, by name; those of single classes stand with the classes."""
+    limits = [name for name in LATENCY_LIMITS if not math.isnan(known.get(name, math.nan))]
+    return f"largest rate within {', '.join(limits) or 'the limits of classes'}, each at its percentile"
+
+
 def _planned_formula(known: Mapping[str, float]) -> str:
     """Without the credit of a routing where none is counted on."""
     formula, credit = dictionary()["lambda_safe"].formula, " * routing_credit"
     return formula.replace(credit, "") if known.get("routing_credit", 1.0) == 1 else formula
 
 
-def _by_law(known: Mapping[str, float]) -> dict[str, str]:
+def _by_law(known: Mapping[str, float], model: str | None) -> dict[str, str]:
     """Formulas of the measures that depend on the law of latency of the cell."""
+    used = {} if model == "littles_law" else {"e2e_latency_used_s": "e2e_s"}
     by_step = known.get("latency_model_code") == dictionary()["latency_model"].labels.index("mean_step")
     texts = {name: dictionary()[name].formula.partition("; mean_step: ") for name in ("tpot_s", "batch_mean")}
     if by_step:
         return {"batch_mean": texts["batch_mean"][2]}
-    return {name: text[0] for name, text in texts.items()}
+    return used | {name: text[0] for name, text in texts.items()}
 
 
 def _uncached(known: Mapping[str, float]) -> dict[str, str]:
@@ -215,7 +223,7 @@ def _rate_formula(model: str | None, source: str | None, binds: str | None, know
     if model == "littles_law" and not (math.isnan(known.get("latency_given_s", math.nan)) and binds in ("tpot", "e2e")):
         return "concurrency / e2e_latency_used_s"
     if model == "queueing":
-        return "largest rate at which every limit holds at its percentile"
+        return _within(known)
     caps = {
         "memory": "concurrency_memory",
         "compute": "floor(concurrency_compute)",

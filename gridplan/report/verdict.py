@@ -10,6 +10,10 @@ from gridplan.report.substitute import quantity_text
 __all__ = ["verdict"]
 
 
+MANY_TIMES = 10.0
+"""Rise of a rate from which it is told in times, not in percent (policy)."""
+
+
 def verdict(known: Mapping[str, float], texts: Mapping[str, str | None], split: str | None = None) -> str:
     """The sentence for a cell with these numbers and labels; `split` says why its parallelism is illegal."""
     if texts["status"] != "ok":
@@ -21,8 +25,20 @@ def verdict(known: Mapping[str, float], texts: Mapping[str, str | None], split: 
     binds = str(texts["binding_ties"] or texts["binding_constraint"]).replace("+", " and ")
     sentence = f"{binds} binds at {quantity_text('lambda_instance', known['lambda_instance'])} a replica"
     if texts["binding_next"]:
-        sentence += f"; next is {texts['binding_next']}, {known['margin_to_next']:.1%} further"
-    return sentence
+        margin = known["margin_to_next"]
+        further = f"{margin:.1%} further" if margin < MANY_TIMES else f"at {margin + 1:,.3g} times that"
+        sentence += f"; next is {texts['binding_next']}, {further}"
+    return f"{sentence}{_predicted(known)}" if texts["capacity_source"] in ("measured", "scaled") else sentence
+
+
+def _predicted(known: Mapping[str, float]) -> str:
+    """What the models say beside a measured rate, and how much of it was measured."""
+    said = [
+        f"{quantity_text(name, known[name])} {basis} (measured: {known['lambda_instance'] / known[name]:.0%} of it)"
+        for name, basis in (("lambda_analytical", "on means"), ("lambda_queueing", "at percentiles"))
+        if not math.isnan(known[name])
+    ]
+    return f"; predicted {' and '.join(said)}" if said else ""
 
 
 def _beyond_reach(reason: str, known: Mapping[str, float]) -> str:

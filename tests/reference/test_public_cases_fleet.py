@@ -140,7 +140,7 @@ def test_d13_prefill_binds_while_the_cache_is_nearly_empty() -> None:
     verify(
         "D13",
         binding_constraint=ds.binding_constraint.item(),
-        scale_down_allowed=bool(40 <= (float(ds.replicas_active) - 1) * float(ds.lambda_instance)),
+        scale_down_allowed=bool((float(ds.replicas_active) - 1) * float(ds.lambda_instance) >= 40),
     )
 
 

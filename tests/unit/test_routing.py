@@ -79,10 +79,20 @@ def test_pooled_slots_are_known_for_2_to_34_replicas() -> None:
 
 def test_no_plan_no_gain() -> None:
     code = np.array([choices("routing").index("random"), choices("routing").index("round_robin")])
-    for end in gain_interval(code, np.array([-1, -1]), np.array([np.nan, np.nan])):
+    none, unknown = np.array([-1, -1]), np.array([np.nan, np.nan])
+    for end in gain_interval(code, none, none, unknown, unknown):
         assert np.isnan(end).all()
     tpot = np.array([LIMITS.index("tpot")])
-    assert [end.tolist() for end in gain_interval(code[1:], tpot, np.array([1.0]))] == [[1.0], [1.0]]
+    alone = gain_interval(code[1:], tpot, tpot, np.array([0.1]), np.array([1.0]))
+    assert [end.tolist() for end in alone] == [[1.0], [1.0]]
+
+
+def test_the_next_limit_caps_a_gain() -> None:
+    """TTFT may gain 1.66, but TPOT lies 5.5% further and gains 1.16 at most: 1.055 x 1.16."""
+    routed = np.array([choices("routing").index("round_robin")])
+    ttft, tpot = (np.array([LIMITS.index(name)]) for name in ("ttft", "tpot"))
+    low, high = gain_interval(routed, ttft, tpot, np.array([0.055]), np.array([8.0]))
+    assert (float(low[0]), float(high[0])) == (1.05, pytest.approx(1.055 * 1.16))
 
 
 def test_a_credit_multiplies_the_planned_rate_alone() -> None:

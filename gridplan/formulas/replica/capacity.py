@@ -94,7 +94,7 @@ def sustained_rate(
         np.zeros(shape),
         arrival_scv,
     )
-    rows = _Loads(load, np.broadcast_to(cap, load.lead))
+    rows = _Loads(load, *(np.broadcast_to(item, load.lead) for item in (pool, cap)))
     by_row = {name: rows.limit(array, _share(name, percentiles or {})) for name, array in arrays.items()}
     spread = None if output_scv is None else np.moveaxis(rows.by_class(output_scv), 0, -1)
     return _labelled(edge(rows.at, by_row, rows.top(), spread), load.lead)
@@ -132,14 +132,15 @@ def _share(name: str, percentiles: dict[str, float | None]) -> float:
 class _Loads:
     """A load with one row a replica: class axis first where there is one, then the rows."""
 
-    def __init__(self, load: Traffic, cap: Array) -> None:
+    def __init__(self, load: Traffic, pool: Array, cap: Array) -> None:
         self.lead, self.count, self.classes = load.lead, int(np.prod(load.lead)), load.classes
         self.arrays = {
             item.name: self._row(value)
             for item in fields(load)
             if isinstance(value := getattr(load, item.name), np.ndarray)
         }
-        self.load, self.cap = load, np.minimum(self._row(cap), UNLIMITED)
+        self.load = load
+        self.pool, self.cap = (np.minimum(self._row(item), UNLIMITED) for item in (pool, cap))
 
     def _row(self, values: Array) -> Array:
         if values.ndim > len(self.lead):
@@ -148,9 +149,10 @@ class _Loads:
 
     def at(self, rate: Array, rows: Rows, lifted: str) -> Traffic:
         arrays: dict[str, Any] = {name: values[..., rows] for name, values in self.arrays.items()}
-        arrays["held"] = self.cap[rows]
+        pool, cap = self.pool[rows], self.cap[rows]
+        arrays["held"] = cap
         if lifted == "slots":
-            arrays["slots"] = self.cap[rows]
+            arrays |= {"slots": np.maximum(pool, cap), "held": np.where(cap < pool, UNLIMITED, cap)}
         if lifted == "token_budget":
             arrays["budget"] = np.full(rows.size, UNLIMITED)
         return replace(self.load, **{**arrays, "rate": rate, "lead": (rows.size,)})

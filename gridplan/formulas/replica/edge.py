@@ -49,8 +49,8 @@ LoadAt = Callable[[Array, Rows, str], Traffic]
 class Edge(NamedTuple):
     """rate [1/s]: 0 where a limit cannot be held at any rate, NaN where it is not known. Positions in BINDS, -1 for
     none: binding, next (what binds once that is lifted), missed (the first limit that no rate holds). ties: bits of
-    what ties with the binding limit, itself included; next_rate [1/s]: the rate with the binding limit lifted, NaN if
-    nothing would be left to limit it.
+    what ties with the binding limit or would raise the rate as much, itself included; next_rate [1/s]: the rate with
+    the binding limit lifted, NaN if nothing would be left to limit it.
     """
 
     rate: Array
@@ -80,10 +80,12 @@ def edge(load_at: LoadAt, limits: Mapping[str, Limit], top: Array, output_scv: A
         raised = others.min(axis=0)
         own = lowest[relieved] == BINDS.index(lifted)
         known = np.where(np.isnan(after_rate[relieved]), np.inf, after_rate[relieved])
-        more = own | (raised > known)
+        even = np.abs(raised - known) <= TIE * known
+        more = own | even | (raised > known)
         at = relieved[more]
         lowest[at], after_rate[at] = BINDS.index(lifted), raised[more]
-        after[at], ties[at] = np.argmin(others[:, more], axis=0), 1 << BINDS.index(lifted)
+        after[at] = np.argmin(others[:, more], axis=0)
+        ties[at] = np.where(even[more], ties[at], 0) | 1 << BINDS.index(lifted)
     none = ~found
     missed = _missed(rates, none)
     return Edge(
