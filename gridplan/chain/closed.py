@@ -6,8 +6,9 @@ import numpy as np
 
 from gridplan.chain.codes import NULL, code
 from gridplan.chain.graph import Array
-from gridplan.chain.replica import Replica, beside, lengths, reads_beside
-from gridplan.formulas import tpot_at_concurrency
+from gridplan.chain.replica import Replica, beside, chunks_charged, lengths, reads_beside
+from gridplan.formulas.replica.closed_loop import closed_loop_of, ended_per_step
+from gridplan.formulas.replica.traffic import read_traffic
 
 __all__ = ["closed_loop"]
 
@@ -23,7 +24,8 @@ def closed_loop(
 ) -> tuple[Array, Array, Array]:
     """Mean TPOT and TTFT [s] and output tokens a second of one replica; null where no concurrency is stated.
 
-    The slots of the replica are those of paged engines, which hold what a sequence has so far, not what it will have.
+    Prompts that share a step pay for its chunk once. The slots of the replica are those of paged engines, which hold
+    what a sequence has so far, not what it will have.
 
     Null too where a replica cannot be run; one that misses its limits can.
     """
@@ -34,11 +36,11 @@ def closed_loop(
         return none, none, none
     ranks = replica.data_parallel
     clients = np.maximum(closed_loop_concurrency / ranks, 1.0)
-    batch = np.minimum(clients, replica.slots)
+    batch = inside = np.minimum(clients, replica.slots)
+    ended = None
     for _ in range(UNION_ROUNDS if replica.has_experts else 1):
         always, each = reads_beside(ranks * batch - 1.0, np.zeros(()), (ranks - 1.0) * batch, replica)
-        found = tpot_at_concurrency(
-            clients,
+        load = read_traffic(
             replica.class_weight,
             *lengths(replica),
             step_weights_s=always,
@@ -48,7 +50,11 @@ def closed_loop(
             prefill_s=np.moveaxis(beside(ranks * batch, replica), 0, -1),
             token_budget=replica.token_budget,
             slots=replica.slots,
+            arrival_rate=clients,
+            arrival_scv=1.0,
         )
+        ended = ended_per_step(load, clients) if ended is None else ended
+        found = closed_loop_of(chunks_charged(load, replica, inside, ended), clients, ended)
         batch = np.maximum(found.batch_mean, 1.0)
     shown = np.where(runs, 1.0, np.nan)
     return found.tpot_mean_s * shown, found.ttft_s * shown, found.output_tokens_per_s * ranks * shown

@@ -49,13 +49,15 @@ _END_ROUNDS = 12
 
 def curve_top_rate(*replica: Array) -> Array:
     """The largest rate at which means are shown [req/s], by halving; where they never are, that of a full replica."""
-    load = load_at(np.zeros(()), Replica(*replica))
+    # The more prompts share a step, the less of its chunk each of them pays: in the end nothing.
+    made = Replica(*replica)
+    load = load_at(np.zeros(()), made._replace(chunk_overhead_total_s=np.zeros(())))
     work = traffic_mean(load.weights, load.prefill + load.steps * load.context)
-    full = np.asarray(Replica(*replica).data_parallel / work)
+    full = np.asarray(made.data_parallel / work)
     low, high = np.zeros_like(full), full
     for _ in range(_END_ROUNDS):
         middle = 0.5 * (low + high)
-        shown = ~np.isnan(point_at(middle, Replica(*replica)).ttft_s)
+        shown = ~np.isnan(point_at(middle, made).ttft_s)
         low, high = np.where(shown, middle, low), np.where(shown, high, middle)
     return np.where(low > 0.0, low, full)
 

@@ -131,7 +131,8 @@ class _Machines:
     def top(self) -> Array:
         """Rate at which work that grows with traffic takes all the time [req/s]; no replica is stable there.
 
-        Reads of experts, which come on top, are left out: they grow more slowly than the batch. A replica without such
+        Reads of experts, which come on top, are left out: they grow more slowly than the batch. So is what a step with
+        prompts costs once: where every step has it, it does not grow. A replica without such
         work can fill its slots, or take one token budget of prompts a step.
         """
         made = self.replica

@@ -18,8 +18,9 @@ from gridplan.chain.prefill import read_or_multiplied_s
 from gridplan.formulas.replica import OperatingPoint
 from gridplan.formulas.replica.batch_levels import batch_variance
 from gridplan.formulas.replica.point import point_of
-from gridplan.formulas.replica.steady import steady
-from gridplan.formulas.replica.traffic import UNLIMITED, Traffic, read_traffic
+from gridplan.formulas.replica.shared_chunk import chunk_cost, last_pieces, last_pieces_at
+from gridplan.formulas.replica.steady import ratio, steady
+from gridplan.formulas.replica.traffic import UNLIMITED, Traffic, class_first, read_traffic, traffic_mean
 
 __all__ = [
     "CLASS_FIRST",
@@ -29,6 +30,7 @@ __all__ = [
     "REPLICA",
     "Replica",
     "beside",
+    "chunks_charged",
     "in_order",
     "lengths",
     "load_at",
@@ -38,6 +40,9 @@ __all__ = [
 
 UNION_ROUNDS = 8
 """Rounds in which a batch and the experts that it touches come to agree (measurement: 1e-4 after six)."""
+
+CHUNK_EVERY = 2
+"""Rounds of these after which prompts that share a step are counted anew (policy): what they pay hardly moves."""
 
 
 class Replica(NamedTuple):
@@ -92,8 +97,8 @@ def point_at(rate: Array, replica: Replica) -> OperatingPoint:
 def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic:
     """The load of one rank; a decode step reads the experts that its tokens and those of the other ranks touch.
 
-    `held` are the most sequences that it runs at once, where that is not its slots: they make requests wait all the
-    same.
+    Prompts that share a step pay for its chunk once. `held` are the most sequences that it runs at once, where that is
+    not its slots: they make requests wait all the same.
     """
     prompt, uncached, output = lengths(replica)
     ranks = replica.data_parallel
@@ -114,7 +119,7 @@ def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic
     )
     if held is not None:
         load = replace(load, held=np.minimum(held, UNLIMITED))
-    return _with_union(load, replica) if replica.has_experts else load
+    return _with_union(load, replica) if replica.has_experts else chunks_charged(load, replica)
 
 
 def _finite(values: Array) -> Array:
@@ -134,7 +139,10 @@ def lengths(replica: Replica) -> tuple[Array, Array, Array]:
 
 
 def beside(batch: Array, replica: Replica) -> Array:
-    """Rank time of each class's prefill beside `batch` decoding sequences of all ranks [s], the class axis first."""
+    """Rank time of each class's prefill beside `batch` decoding sequences of all ranks [s], the class axis first.
+
+    What a step with prompts costs once is not in it: `chunks_charged` has that.
+    """
 
     def behind(by_class: Array) -> Array:
         """The class axis before all axes of the batch, which may have more than the quantities."""
@@ -147,7 +155,42 @@ def beside(batch: Array, replica: Replica) -> Array:
         experts = (replica.prefill_experts_s, replica.num_experts, replica.experts_per_token)
         taken = read_or_multiplied_s(taken, chunks, uncached, batch, *experts)
     occurs = behind(np.moveaxis(replica.class_weight, -1, 0)) != 0.0
-    return np.where(occurs, taken + chunks * replica.chunk_overhead_total_s, 0.0)
+    return np.where(occurs, taken, 0.0)
+
+
+def chunks_charged(
+    load: Traffic, replica: Replica, requests: Array | None = None, ended: Array | None = None
+) -> Traffic:
+    """The same load with the cost of a step that carries prompts, which those that share the step pay once.
+
+    Where `ended` of `requests` in flight end in a step, as many prompts start in one; else they come at the rate.
+    """
+    if not np.any(replica.chunk_overhead_total_s):
+        return load
+    with np.errstate(all="ignore"):
+        return _charged(load, *_chunk_costs(load, replica, requests, ended))
+
+
+def _charged(load: Traffic, step: Array, prefill: Array) -> Traffic:
+    return replace(load, step=_finite(load.step + step), prefill=_finite(load.prefill + prefill))
+
+
+def _chunk_costs(
+    load: Traffic, replica: Replica, requests: Array | None = None, ended: Array | None = None
+) -> tuple[Array, Array]:
+    """What the chunks of prompts add to every step, and to the prefill of each class [s]."""
+    once, w = replica.chunk_overhead_total_s, load.weights
+    chunks = class_first(np.moveaxis(replica.class_prefill_chunks, 0, -1), len(load.lead))
+    carried = (chunks > 0.0) & (w != 0.0)
+    some, before = traffic_mean(w, 1.0 * carried), np.where(carried, chunks - 1.0, 0.0)
+    fulls = ratio(traffic_mean(w, before), some)
+    if ended is None:
+        work = ratio(traffic_mean(w, load.prefill + load.steps * load.context), some)
+        pieces = last_pieces(load.rate * some, fulls, load.step, once, work)
+    else:
+        pieces = last_pieces_at(ended * some, fulls)
+    cost = chunk_cost(pieces, requests)
+    return once * cost.every_step, np.where(carried, once * cost.last + before * (once * cost.full), 0.0)
 
 
 def reads_beside(batch: Array, deviation: Array, others: Array, replica: Replica) -> tuple[Array, Array]:
@@ -169,10 +212,11 @@ def reads_beside(batch: Array, deviation: Array, others: Array, replica: Replica
 
 def _with_union(load: Traffic, replica: Replica) -> Traffic:
     """The same load with the reads of its mean batch, of decoding and of prompts."""
-    ranks, decodes = replica.data_parallel, load.output > 1.0
+    ranks, decodes, once = replica.data_parallel, load.output > 1.0, np.any(replica.chunk_overhead_total_s)
     sequence, context = load.sequence, load.context
+    costs: tuple[Array, Array] = np.zeros(()), np.zeros(())
     with np.errstate(all="ignore"):
-        for _ in range(UNION_ROUNDS):
+        for round_ in range(UNION_ROUNDS):
             state = steady(load)
             batch, spread = np.nan_to_num(state.batch), np.nan_to_num(batch_variance(load, state))
             always, each = reads_beside(ranks * batch, np.sqrt(ranks * spread), (ranks - 1.0) * batch, replica)
@@ -183,6 +227,9 @@ def _with_union(load: Traffic, replica: Replica) -> Traffic:
                 context=np.where(decodes, context + each, 0.0),
                 prefill=_finite(beside(ranks * batch, replica)),
             )
+            if once and round_ % CHUNK_EVERY == 0:
+                costs = _chunk_costs(load, replica)
+            load = _charged(load, *costs) if once else load
     return load
 
 

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 @njit(cache=False)
 def _loop(  # type: ignore[no-untyped-def]
-    arrival, clients, prompt, uncached, output, step_s, context_s, prefill_s, sequence_s, budget, slots, most
+    arrival, clients, prompt, uncached, output, step_s, context_s, prefill_s, sequence_s, chunk_s, budget, slots, most
 ):
     n = prompt.shape[0]
     admitted, first, done = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
@@ -62,6 +62,8 @@ def _loop(  # type: ignore[no-untyped-def]
                 break
             i += 1
         took = step_s + sequence_s * decoding + context_s * context + work
+        if tokens > 0:
+            took += chunk_s
         clock += took
         length[step], running[step] = took, decoding
         context += decoding
@@ -107,12 +109,19 @@ def _longest(joined, steps, length):  # type: ignore[no-untyped-def]
 
 
 def simulate_steps(
-    config: Replica, requests: int, seed: int, clients: int = 0, gaps: bool = True, jitter: float = 0.0
+    config: Replica,
+    requests: int,
+    seed: int,
+    clients: int = 0,
+    gaps: bool = True,
+    jitter: float = 0.0,
+    chunk_s: float = 0.0,
 ) -> dict[str, Any]:
     """Samples by request, as `latency_random` names them, and by step: `gap_s` with `gap_count` tokens each.
 
     clients > 0: that many requests are always in flight and the arrival rate is not used. jitter: outputs are even
-    between (1 - jitter) and (1 + jitter) of their class's length.
+    between (1 - jitter) and (1 + jitter) of their class's length. chunk_s [s]: what a step that carries prompts takes
+    longer, however many they are.
     """
     rng = np.random.default_rng(seed)
     kind = rng.choice(len(config.class_weights), size=requests, p=config.class_weights)
@@ -124,7 +133,7 @@ def simulate_steps(
         output = np.maximum(1, np.rint(output * rng.uniform(1.0 - jitter, 1.0 + jitter, requests))).astype(np.int64)
     scv = config.arrival_scv
     arrival = np.cumsum(rng.gamma(1.0 / scv, scv, requests)) / config.arrival_rate
-    steps = (config.step_weights_s, config.step_per_context_token_s, config.prefill_per_token_s, 0.0)
+    steps = (config.step_weights_s, config.step_per_context_token_s, config.prefill_per_token_s, 0.0, chunk_s)
     slots = requests if config.slots is None else config.slots
     most = 40_000_000 if gaps else 20_000_000
     born, admitted, first, done, joined, length, running = _loop(

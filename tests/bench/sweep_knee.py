@@ -6,7 +6,8 @@ and TTFT are convex in the rate, so the chord between the two stages is above th
 reaches the limit is the least that the knee can be; the stage that breaks it, or the most that was ever served, is the
 most. The middle is compared, and where it can be off by more than a quarter either way the knee is not identifiable.
 
-gridplan's knee has the same limits in seconds: the highest rate at which `operating_point` holds both, by bisection.
+gridplan's knee has the same limits in seconds: the highest rate at which the operating point of the plan's replica
+holds both, by bisection.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from drained_model import Known, known, tokens_per_s
+import numpy as np
+from drained_model import Known, known
 from throughput_rows import Run, run_of
 
-from gridplan.formulas import OperatingPoint, operating_point
+from gridplan.chain.replica import Replica, point_at
+from gridplan.formulas import OperatingPoint
 
 __all__ = ["Knee", "Stage", "knees", "measured_knee", "predicted_knee"]
 
@@ -27,6 +30,17 @@ SERVED, PLATEAU, WIDEST = 0.98, 2.0, 0.25
 
 SEQUENCES, LONGEST, SHARED_PREFIX = 128.0, 512.0, 128.0
 """Cap of the scheduler, longest sequence, tokens of a system prompt that all requests of a sweep share [tokens]."""
+
+EXCLUDED = {
+    "EAGLE": "speculative decoding: accepted tokens a step are not stated",
+    "V0": "prompts run first and in steps of their own there, while gridplan's steps mix prompts and decoding",
+}
+"""Configurations that the law does not describe, by a word of their name, and why.
+
+The V0 engine of vLLM 0.9 does not mix prompts and decoding unless chunked prefill is asked for (vllm-project/vllm,
+docs/source/performance/optimization.md: "By default, vLLM scheduler prioritizes prefills and doesn't batch prefill and
+decode to the same batch").
+"""
 
 
 @dataclass(frozen=True)
@@ -44,8 +58,8 @@ class Knee:
     """A measured knee between low and high and the predicted one; all rates in requests/s.
 
     least and most are the predictions with the high and the low end of every constant. top is the most that was served
-    in any stage, predicted_top the cube's figure of the same slots always full, shared_top the same where prompts that
-    share a step pay for its chunk once.
+    in any stage, predicted_top the cube's figure of the same slots always full. alone is the prediction where every
+    prompt takes a step of its own.
     """
 
     name: str
@@ -58,7 +72,7 @@ class Knee:
     most: float
     top: float
     predicted_top: float
-    shared_top: float
+    alone: float
     excluded: str
 
     @property
@@ -96,33 +110,43 @@ def measured_knee(stages: Sequence[Stage], ttft_limit_s: float, tpot_limit_s: fl
     return min([*reached, end]), end
 
 
-def _point(rate: float, run: Run, replica: Known) -> OperatingPoint:
-    uncached = run.prompt_tokens * (1.0 - run.prefix_hit_ratio)
-    alone_s = (
-        replica["class_prefill_multiplied_s"] + replica["class_prefill_chunks"] * replica["chunk_overhead_total_s"]
+def _point(rate: float, run: Run, replica: Known, alone: bool) -> OperatingPoint:
+    """The operating point of a plan's replica; `alone` charges every prompt a step of its own."""
+
+    def by_class(value: float) -> np.ndarray:
+        return np.array([value])
+
+    step = replica["step_fixed_s"]
+    made = Replica(
+        class_weight=by_class(1.0),
+        class_prompt_tokens=by_class(run.prompt_tokens),
+        class_prefix_hit_ratio=by_class(run.prefix_hit_ratio),
+        class_output_tokens=by_class(run.output_tokens),
+        class_output_tokens_scv=by_class(0.0),
+        class_prefill_multiplied_s=by_class(replica["class_prefill_multiplied_s"] + (step if alone else 0.0)),
+        class_prefill_chunks=by_class(replica["class_prefill_chunks"]),
+        chunk_overhead_total_s=np.asarray(replica["chunk_overhead_total_s"]),
+        prefill_experts_s=np.zeros(()),
+        step_fixed_s=np.asarray(step),
+        step_experts_s=np.zeros(()),
+        num_experts=np.asarray(np.nan),
+        experts_per_token=np.asarray(np.nan),
+        kv_read_per_context_token_s=np.asarray(replica["kv_read_per_context_token_s"]),
+        step_per_sequence_s=np.asarray(replica["step_per_sequence_s"]),
+        data_parallel=np.ones(()),
+        token_budget=np.asarray(replica["token_budget"]),
+        arrival_scv=np.ones(()),
+        slots=np.asarray(min(SEQUENCES, replica["concurrency_memory"])),
     )
-    return operating_point(
-        rate,
-        [1.0],
-        [run.prompt_tokens],
-        [uncached],
-        [run.output_tokens],
-        step_weights_s=replica["step_fixed_s"],
-        step_per_context_token_s=replica["kv_read_per_context_token_s"],
-        prefill_per_token_s=0.0,
-        step_per_sequence_s=replica["step_per_sequence_s"],
-        prefill_s=[alone_s],
-        token_budget=replica["token_budget"],
-        slots=min(SEQUENCES, replica["concurrency_memory"]),
-    )
+    return point_at(np.asarray(rate), made)
 
 
-def predicted_knee(run: Run, replica: Known, ttft_limit_s: float, tpot_limit_s: float) -> float:
+def predicted_knee(run: Run, replica: Known, ttft_limit_s: float, tpot_limit_s: float, alone: bool = False) -> float:
     """Highest rate at which mean TTFT and TPOT hold their limits [requests/s]; no number counts as broken."""
     low, high = 0.0, 1e4
     for _ in range(40):
         rate = 0.5 * (low + high)
-        point = _point(rate, run, replica)
+        point = _point(rate, run, replica, alone)
         held = float(point.ttft_s) <= ttft_limit_s and float(point.tpot_mean_s) <= tpot_limit_s
         low, high = (rate, high) if held else (low, rate)
     return low
@@ -149,15 +173,14 @@ def knees(sweeps: Sequence[Mapping[str, str]]) -> list[Knee]:
         stages = [_stage(row) for row in group]
         limits = PLATEAU * stages[0].ttft_s, PLATEAU * stages[0].tpot_s
         low, high = measured_knee(stages, *limits)
-        excluded = "speculative decoding: accepted tokens a step are not stated" if "EAGLE" in name else ""
+        excluded = next((why for word, why in EXCLUDED.items() if word in name), "")
         run = _run(group[2])
         ends = [known(run, end) for end in ("best", "high", "low")]
-        full = replace(run, at_once=SEQUENCES, requests=1e5)
         tops = (
             max(stage.served for stage in stages),
             ends[0]["closed_loop_output_tokens_per_s"] / run.output_tokens,
-            tokens_per_s(full, ends[0]) / (run.prompt_tokens + run.output_tokens),
         )
         rates = [predicted_knee(run, replica, *limits) for replica in ends]
-        found.append(Knee(name, *limits, low, high, *rates, *tops, excluded))
+        alone = predicted_knee(run, ends[0], *limits, alone=True)
+        found.append(Knee(name, *limits, low, high, *rates, *tops, alone, excluded))
     return found

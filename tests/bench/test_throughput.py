@@ -181,11 +181,17 @@ def test_rows_copied_from_another_gpu_are_found(measured: Measured) -> None:
 
 
 def test_sweeps_have_the_knees_that_were_measured(measured: Measured) -> None:
-    """The target of 25% is missed; what is held is where the knees are and that the tops are within a factor of two."""
+    """The target of 25% is missed; what is held is where the knees are, how far off, and that tops are close.
+
+    An engine whose prompts take steps of their own is predicted where each of them is charged one.
+    """
     found = knees(measured[0].sweeps)
-    assert [round(one.middle) for one in found if one.identifiable] == [88, 157, 37]
-    assert [bool(one.excluded) for one in found] == [False, False, False, True]
-    assert all(0.5 < one.predicted_top / one.top < 2.0 for one in found if one.identifiable)
+    older = next(one for one in found if one.name.startswith("V0"))
+    assert older.low <= older.alone <= older.high < older.predicted
+    assert [round(one.middle) for one in found if one.identifiable] == [88, 157]
+    assert [bool(one.excluded) for one in found] == [False, False, True, True]
+    assert all(-0.42 < one.error < 0.0 for one in found if one.identifiable)
+    assert all(0.6 < one.predicted_top / one.top < 1.2 for one in found if one.identifiable)
 
 
 def test_shipped_constants_hold_at_every_concurrency(measured: Measured) -> None:

@@ -22,7 +22,7 @@ from scatter_svg import Series, scatter
 from sweep_knee import Knee, knees
 from throughput_drained import bound_lines, drained_lines, figures, wrong_lines
 from throughput_table import Compared, compare_all, csv_text
-from throughput_text import ASSUMED, CLOSED, INTRODUCTION, KNEE_CAUSES, KNEES, ONE_CONSTANT, paragraph
+from throughput_text import ASSUMED, CLOSED, INTRODUCTION, KNEE_CAUSES, KNEES, ONE_CONSTANT, V0_ENGINE, paragraph
 
 __all__ = ["charts", "page"]
 
@@ -76,22 +76,24 @@ def _loop_lines(closed: Sequence[Compared]) -> Iterator[str]:
 
 
 def _knee_lines(found: Sequence[Knee]) -> Iterator[str]:
-    yield "| sweep | TTFT, TPOT limit | knee | predicted | error | both ends | top | predicted | error | shared |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| sweep | TTFT, TPOT limit | knee | predicted | error | both ends | top | predicted | error |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for one in found:
         limits = f"{one.ttft_limit_s * 1e3:.0f} ms, {one.tpot_limit_s * 1e3:.1f} ms"
         if one.excluded:
-            yield f"| {one.name} | {limits} | not identifiable | - | - | - | {one.top:.0f} | - | - | - |"
+            yield f"| {one.name} | {limits} | not identifiable | - | - | - | {one.top:.0f} | - | - |"
             continue
         width = (one.high - one.low) / 2.0
         knee = (f"{one.middle:.0f} ± {width:.0f}", f"{one.predicted:.0f}", f"{100 * one.error:+.0f}%")
         tops = (f"{one.top:.0f}", f"{one.predicted_top:.0f}", f"{100 * (one.predicted_top / one.top - 1):+.0f}%")
-        cells = (one.name, limits, *knee, f"{one.least:.0f} to {one.most:.0f}", *tops, f"{one.shared_top:.0f}")
+        cells = (one.name, limits, *knee, f"{one.least:.0f} to {one.most:.0f}", *tops)
         yield "| " + " | ".join(cells) + " |"
     yield ""
     excluded = "; ".join(f"{one.name}: {one.excluded}" for one in found if one.excluded)
     yield from paragraph(f"Rates in requests/s; top is the most that any stage served. {excluded}.")
-    yield from ("", *KNEE_CAUSES.splitlines())
+    older = next(one for one in found if one.name.startswith("V0"))
+    figures_of_older = {"low": older.low, "high": older.high, "predicted": older.predicted, "alone": older.alone}
+    yield from ("", *KNEE_CAUSES.splitlines(), "", *paragraph(V0_ENGINE.format(**figures_of_older)))
 
 
 def _target_lines(

@@ -15,7 +15,7 @@ from gridplan.formulas._types import Value
 from gridplan.formulas.replica.steady import ratio, tpot_mean
 from gridplan.formulas.replica.traffic import Array, Traffic, by_class_last, read_traffic, traffic_mean
 
-__all__ = ["ClosedLoop", "tpot_at_concurrency"]
+__all__ = ["ClosedLoop", "closed_loop_of", "ended_per_step", "tpot_at_concurrency"]
 
 HALVINGS = 50
 """Bisections for the number of requests that end in a step: 1e-15 of its range (policy)."""
@@ -93,13 +93,13 @@ def tpot_at_concurrency(
         1.0,
     )
     with np.errstate(all="ignore"):
-        return _solve(load, number)
+        return closed_loop_of(load, number, ended_per_step(load, number))
 
 
-def _solve(load: Traffic, number: Array) -> ClosedLoop:
+def closed_loop_of(load: Traffic, number: Array, ended: Array) -> ClosedLoop:
+    """Means with `number` requests in flight [sequences] of which `ended` end in a step [requests]."""
     w, n = load.weights, load.steps
     inside = number if load.slots is None else np.minimum(number, load.slots)
-    ended = _ended_per_step(load, inside)
     work = traffic_mean(w, n * load.context + load.prefill)
     step = load.step + ended * work
     tpot = load.step + load.context + (inside - 1.0) / inside * ended * work
@@ -120,9 +120,13 @@ def _solve(load: Traffic, number: Array) -> ClosedLoop:
     )
 
 
-def _ended_per_step(load: Traffic, number: Array) -> Array:
-    """Requests that end in a step, x: the largest with x E[n + d(x)] <= N, by bisection (d does not fall with x)."""
+def ended_per_step(load: Traffic, number: Array) -> Array:
+    """Requests that end in a step, x: the largest with x E[n + d(x)] <= N, by bisection (d does not fall with x).
+
+    How long steps are does not matter, only how many of them a request takes. N counts no request without a slot.
+    """
     w = load.weights
+    number = number if load.slots is None else np.minimum(number, load.slots)
     steps, tokens = traffic_mean(w, load.steps), traffic_mean(w, load.uncached)
     residual = ratio(traffic_mean(w, load.uncached**2), 2.0 * tokens)
     high = np.minimum(number / (steps + 1.0), load.budget / (steps + tokens))
