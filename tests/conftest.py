@@ -12,12 +12,17 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from hypothesis import settings
 
 import gridplan
 from gridplan.cli import main
 
 ROOT = Path(__file__).parents[1]
 GRIDS = ROOT / "grids"
+
+# A busy machine is no fault of the code: no example is timed.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # `--import-mode=importlib` puts no test folder on sys.path; the scalar oracle is a module of its own.
 sys.path.append(str(Path(__file__).parent / "reference"))

@@ -72,20 +72,20 @@ def rate(load: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("name", MORE_HELPS)
 @given(load=replicas(), by=st.floats(1.0, 4.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 def test_more_of_what_helps_never_lowers_the_rate(name: str, load: dict[str, Any], by: float) -> None:
     assert rate(MORE_HELPS[name](load, by)) >= rate(load) * (1.0 - STEP_BACK)
 
 
 @pytest.mark.parametrize("name", MORE_HURTS)
 @given(load=replicas(), by=st.floats(1.0, 4.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 def test_more_work_never_raises_the_rate(name: str, load: dict[str, Any], by: float) -> None:
     assert rate(MORE_HURTS[name](load, by)) <= rate(load) * (1.0 + STEP_BACK)
 
 
 @given(load=replicas(), by=st.floats(0.01, 100.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 def test_the_rate_scales_with_time(load: dict[str, Any], by: float) -> None:
     """All times longer by a factor: the rate is lower by it, exactly."""
     slower = {name: value * by if name.endswith("_s") else value for name, value in load.items()}
@@ -93,7 +93,7 @@ def test_the_rate_scales_with_time(load: dict[str, Any], by: float) -> None:
 
 
 @given(load=replicas(), share=st.floats(0.1, 0.9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 def test_a_class_may_be_split_in_two(load: dict[str, Any], share: float) -> None:
     split = {name: [*value, value[-1]] for name, value in load.items() if isinstance(value, list)}
     last = load["class_weights"][-1]
@@ -117,7 +117,7 @@ policy: {rho_target: 0.8, redundancy: 0}
     by=st.floats(1.0, 2.0),
     gpu=st.sampled_from(["a100-sxm-80gb", "h100-sxm", "l40s"]),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10)
 def test_replicas_never_rise_with_memory_or_looser_limits(
     ttft: float, tpot: float, memory: float, by: float, gpu: str
 ) -> None:
