@@ -132,7 +132,7 @@ def holds(latency: Latency | None, statistic: float | Literal["mean"], limit_s: 
     """Whether a statistic of a latency is within a limit: True, False, or None where the file does not prove either.
 
     A percentile that is at least the one asked for and within the limit proves that it holds; one that is at most the
-    one asked for and above the limit proves that it does not. A mean proves nothing about percentiles, nor they about it.
+    one asked for and above the limit proves that it does not. A mean proves nothing about percentiles, nor they of it.
 
     Parameters
     ----------
