@@ -58,12 +58,12 @@ class Fields:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(key, f"{_shown(value)} is not a number")
-        if not math.isfinite(value):
+        if value != value or value in (math.inf, -math.inf):
             raise self.error(key, f"{value} is not a finite number")
         if value < 0:
-            raise self.error(key, f"{value:g} is negative")
+            raise self.error(key, f"{_shown(value)} is negative")
         if value > most:
-            raise self.error(key, f"{value:g} is out of range: {most:g} at most")
+            raise self.error(key, f"{_shown(value)} is out of range: {most:g} at most")
         return scaled(value, power_of_ten)
 
     def need(self, key: str, power_of_ten: int = 0) -> float:
@@ -157,7 +157,7 @@ def settings_of(values: Mapping[str, Any], *leave_out: str, prefix: str = "") ->
 def _is_setting(value: object) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST_SETTING
-    return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return isinstance(value, bool) or (isinstance(value, int | float) and -_MOST <= value <= _MOST)
 
 
 def _shown(value: object) -> str:

@@ -70,9 +70,10 @@ def _columns(header: Row, file: str) -> list[Column]:
             shown = f"the column {name[:60]!r} {error}" if name else "a column has no name"
             problems.append(Problem(shown, file, line, number))
             continue
-        same = seen.setdefault((found.field, found.statistic), name)
-        if len(columns) and same is not name:
-            problems.append(Problem(f"the column {name!r} says the same as {same!r}", file, line, number))
+        same = (found.field, found.statistic)
+        if same in seen:
+            problems.append(Problem(f"the column {name!r} says the same as {seen[same]!r}", file, line, number))
+        seen[same] = name
         columns.append(found)
     if problems:
         raise ContractError(problems[:_MOST_PROBLEMS])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from os import PathLike, fspath
+from os import PathLike
 
 from gridplan.errors import ContractError, Problem
 from gridplan.measured.sweep.folder import files_of, first_hand
@@ -31,7 +31,7 @@ def read_sweep(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> li
     problems: list[Problem] = []
     seen: set[str] = set()
     for path in given:
-        name = fspath(path)
+        name = os.fsdecode(path)
         try:
             points += _of_folder(name, seen) if os.path.isdir(name) else _of_file(name, seen)
         except ContractError as error:
@@ -52,7 +52,10 @@ def sweep_of_text(text: str, file: str = "<text>") -> list[SweepPoint]:
 
 
 def _of_file(name: str, seen: set[str]) -> list[SweepPoint]:
-    key = os.path.realpath(name)
+    try:
+        key = os.path.realpath(name)
+    except (OSError, ValueError):  # reading it says what is wrong
+        key = name
     if key in seen:
         return []
     seen.add(key)
@@ -73,7 +76,7 @@ def _of_folder(folder: str, seen: set[str]) -> list[SweepPoint]:
             problems += error.problems
     if problems:
         raise ContractError(problems)
-    if not any(read.values()) and not (read and not foreign):
+    if not read:
         if len(foreign) == 1:
             raise ContractError(foreign)
         looked = f"{len(files)} files were looked at" if files else "it has no JSON, CSV or YAML files"
