@@ -60,7 +60,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _json_problem(error: json.JSONDecodeError, text: str, file: str) -> Problem:
-    cut_off = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+    cut_off = not any(mark in text[error.pos :] for mark in "}]") or error.msg.startswith("Unterminated")
     said = "ends in the middle of JSON: it is cut off" if cut_off else f"is not JSON: {error.msg}"
     return Problem(said, file, error.lineno, error.colno)
 
