@@ -61,9 +61,9 @@ class Fields:
         if value != value or value in (math.inf, -math.inf):
             raise self.error(key, f"{value} is not a finite number")
         if value < 0:
-            raise self.error(key, f"{_shown(value)} is negative")
+            raise self.error(key, f"{_figure(value)} is negative")
         if value > most:
-            raise self.error(key, f"{_shown(value)} is out of range: {most:g} at most")
+            raise self.error(key, f"{_figure(value)} is out of range: {most:g} at most")
         return scaled(value, power_of_ten)
 
     def need(self, key: str, power_of_ten: int = 0) -> float:
@@ -158,6 +158,13 @@ def _is_setting(value: object) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST_SETTING
     return isinstance(value, bool) or (isinstance(value, int | float) and -_MOST <= value <= _MOST)
+
+
+def _figure(value: float) -> str:
+    try:
+        return f"{value:g}"
+    except OverflowError:  # an integer beyond every float
+        return _shown(value)
 
 
 def _shown(value: object) -> str:

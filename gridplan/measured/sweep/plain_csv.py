@@ -53,8 +53,6 @@ def plain_csv_points(rows: list[Row], start: int, file: str) -> list[SweepPoint]
         left = len(problems) - _MOST_PROBLEMS
         more = [Problem(f"{left} more problems of this kind", file)] if left > 0 else []
         raise ContractError([*problems[:_MOST_PROBLEMS], *more])
-    if not points:
-        raise ContractError([Problem("has a header but no rows", file)])
     return points
 
 

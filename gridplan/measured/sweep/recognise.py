@@ -36,6 +36,13 @@ _MOST_PROBLEMS = 20
 
 def points_of_text(text: str, file: str) -> list[SweepPoint]:
     """The points of a text, in its order; one error with every problem where it cannot be read."""
+    points = _points(text, file)
+    if not points:
+        raise ContractError([Problem("holds no load point: it has a header but no rows", file)])
+    return points
+
+
+def _points(text: str, file: str) -> list[SweepPoint]:
     if text.lstrip()[:1] in ("{", "["):
         return _of_documents(json_documents(text, file), file)
     if looks_like_yaml(text):
