@@ -119,7 +119,7 @@ def test_json_that_is_cut_off_says_where():
         ({"duration": "61.4 s"}, "duration: '61.4 s' is not a number"),
         ({"duration": True}, "duration: True is not a number"),
         ({"duration": 10**400}, "duration: 1000"),
-        ({"duration": [61.4]}, "duration: [61.4] is not a number"),
+        ({"duration": [61.4]}, "duration: a list is not a number"),
         ({"completed": 480.5}, "completed: 480.5 is not a whole number"),
         ({"completed": 481, "failed": 2}, "completed: 481 and 2 failed are more than num_prompts 482"),
         ({"request_rate": "fast"}, "request_rate: 'fast' is not a rate"),
@@ -183,3 +183,27 @@ def test_a_table_whose_rows_are_cut_off():
     assert "the column 'duration' stands twice" in fault(twice, "summary.csv")
     with pytest.raises(ContractError, match=r"aiperf.csv:2: 'Time to First Token' has no unit"):
         sweep_of_text((FILES / "aiperf.csv").read_text().replace("Token (ms)", "Token"), "aiperf.csv")
+
+
+def test_counts_that_cannot_be_together():
+    assert "goodput is 9 requests a second, but only 7.81759 completed" in fault(
+        json.dumps(RUN | {"request_goodput": 9})
+    )
+    text = "requests_offered,completed,failed,duration_s\n480,480,2,60\n480,480,20,60\n"
+    assert "500 requests completed, failed or were cut off, but 480 were sent" in fault(text)
+
+
+def test_yaml_that_multiplies_is_read_in_no_time():
+    lines = ["benchmarks:", "- metrics: {}", "  duration: *z"]
+    bomb = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    bomb += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
+    text = "\n".join([*bomb, *lines]).replace("*z", "*a29")
+    assert "successful: is missing" in fault(text)
+    totals = "\n  request_totals: {successful: *a29}"
+    assert "successful: a list is not a number" in fault(text + totals)
+
+
+def test_a_header_of_many_unknown_columns_takes_no_time():
+    with pytest.raises(ContractError) as caught:
+        sweep_of_text("rate_rps," + ",".join(f"column{n}" for n in range(20_000)) + "\n1\n")
+    assert len(caught.value.problems) == 20

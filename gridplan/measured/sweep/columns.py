@@ -66,8 +66,8 @@ class Column:
     factor: Fraction = Fraction(1)
 
 
-def column(name: str) -> Column:
-    """The column of a header cell. Raises ValueError that says what is wrong and the nearest name.
+def column(name: str, hint: bool = True) -> Column:
+    """The column of a header cell. Raises ValueError that says what is wrong and, with a hint, the nearest name.
 
     >>> column("TTFT p95 (ms)").field, column("p99_e2el_s").statistic, column("rate_rps").field
     ('ttft', 99.0, 'offered_rate_per_s')
@@ -95,7 +95,8 @@ def column(name: str) -> Column:
         return Column(name, "setting", plain.removeprefix("setting_"))
     if plain in ("concurrency", "batch"):
         raise ValueError("does not say which concurrency: write concurrency_limit (a setting) or concurrency_mean")
-    raise ValueError(f"is no column that is known{suggestion(plain[:60], accepted())}")
+    nearest = suggestion(plain[:60], accepted()) if hint else ""
+    raise ValueError(f"is no column that is known{nearest}")
 
 
 def _latency(name: str, match: re.Match[str]) -> Column:

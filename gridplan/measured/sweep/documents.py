@@ -83,12 +83,12 @@ def yaml_document(text: str, file: str) -> Any:
         """Refuses a key that stands twice in one mapping."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Mapping[Any, Any]:
-            keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
-            for key in set(keys):
-                if keys.count(key) > 1:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key!r} stands twice", node.start_mark
-                    )
+            seen: set[str] = set()
+            for key in (key for key, _ in node.value if isinstance(key.value, str)):
+                if key.value in seen:
+                    said = f"the key {key.value[:60]!r} stands twice"
+                    raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+                seen.add(key.value)
             made: Mapping[Any, Any] = super().construct_mapping(node, deep)
             return made
 

@@ -168,8 +168,12 @@ def _figure(value: float) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple | set):  # may be huge, or hold itself
+        return "a list"
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, or a deep list
+    except ValueError:  # an integer of thousands of digits
         return "this"
     return text if len(text) <= 60 else f"{text[:57]}..."

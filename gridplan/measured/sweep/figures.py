@@ -7,10 +7,21 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Literal
 
+from gridplan.errors import Problem
 from gridplan.measured.sweep.fields import AGREE_WITHIN, Fields
-from gridplan.measured.sweep.point import Latency, Loop
+from gridplan.measured.sweep.point import Latency, Loop, SweepPoint
 
-__all__ = ["Statistic", "check_order", "latency", "loop_of", "per_request", "rate_of", "streamed", "token_rates"]
+__all__ = [
+    "Statistic",
+    "check_order",
+    "impossible",
+    "latency",
+    "loop_of",
+    "per_request",
+    "rate_of",
+    "streamed",
+    "token_rates",
+]
 
 Statistic = float | Literal["mean"]
 
@@ -86,6 +97,18 @@ def check_order(fields: Fields, ttft: Latency | None, e2e: Latency | None) -> No
         if first_s is not None and last_s is not None and first_s > last_s * (1 + AGREE_WITHIN):
             shown = f"{name} TTFT is {first_s:g} s, but {name} end-to-end latency is {last_s:g} s: is their unit right?"
             raise fields.error("", shown)
+
+
+def impossible(point: SweepPoint) -> list[Problem]:
+    """What counts of one point say against each other: more requests ended than were sent, more good than completed."""
+    found = []
+    ended = sum(n or 0 for n in (point.requests_completed, point.requests_failed, point.requests_cancelled))
+    if point.requests_offered is not None and ended > point.requests_offered * (1 + AGREE_WITHIN):
+        found.append(f"{ended:,} requests completed, failed or were cut off, but {point.requests_offered:,} were sent")
+    good, achieved = point.goodput_rate_per_s, point.achieved_rate_per_s
+    if good is not None and achieved is not None and good > achieved * (1 + AGREE_WITHIN):
+        found.append(f"goodput is {good:g} requests a second, but only {achieved:g} completed")
+    return [Problem(message, point.file, key=point.place or None) for message in found]
 
 
 def per_request(total: float | None, completed: int | None) -> float | None:

@@ -30,7 +30,7 @@ def has_known_column(header: list[str]) -> bool:
     """Whether a header has at least one column that is known."""
     for name in header:
         try:
-            column(name)
+            column(name, hint=False)
         except ValueError:
             continue
         return True
@@ -62,6 +62,8 @@ def _columns(header: Row, file: str) -> list[Column]:
     columns: list[Column] = []
     seen: dict[object, str] = {}
     for number, name in enumerate(names, 1):
+        if len(problems) == _MOST_PROBLEMS:
+            break
         try:
             found = column(name)
         except ValueError as error:
@@ -74,7 +76,7 @@ def _columns(header: Row, file: str) -> list[Column]:
         seen[same] = name
         columns.append(found)
     if problems:
-        raise ContractError(problems[:_MOST_PROBLEMS])
+        raise ContractError(problems)
     return columns
 
 

@@ -9,12 +9,13 @@ from gridplan.errors import ContractError, Problem
 from gridplan.measured.sweep import aiperf, genai_perf, inference_perf, llmperf, sglang, trtllm, vllm
 from gridplan.measured.sweep.documents import json_documents, looks_like_yaml, yaml_document
 from gridplan.measured.sweep.fields import Fields
+from gridplan.measured.sweep.figures import impossible
 from gridplan.measured.sweep.guidellm import guidellm_format, guidellm_point, guidellm_points_of
 from gridplan.measured.sweep.guidellm_csv import guidellm_csv_points, is_guidellm_csv
 from gridplan.measured.sweep.nvidia_csv import is_nvidia_csv, nvidia_csv_points
 from gridplan.measured.sweep.plain_csv import has_known_column, plain_csv_points
 from gridplan.measured.sweep.point import SweepPoint
-from gridplan.measured.sweep.source import ForeignError, unlike
+from gridplan.measured.sweep.source import SINGLE_REQUESTS, ForeignError, unlike
 from gridplan.measured.sweep.tables import header_of, record, table
 
 __all__ = ["points_of_text"]
@@ -32,6 +33,7 @@ _LIKE = 0.5
 """Share of a format's marks that makes an object one of it (policy): a file that lacks a key is still told which."""
 
 _MOST_PROBLEMS = 20
+_AIPERF_REQUESTS = "it holds single requests or an aggregate of AIPerf; give profile_export_aiperf.json"
 
 
 def points_of_text(text: str, file: str) -> list[SweepPoint]:
@@ -39,11 +41,16 @@ def points_of_text(text: str, file: str) -> list[SweepPoint]:
     points = _points(text, file)
     if not points:
         raise ContractError([Problem("holds no load point: it has a header but no rows", file)])
+    problems = [problem for point in points for problem in impossible(point)]
+    if problems:
+        raise ContractError(problems[:_MOST_PROBLEMS])
     return points
 
 
 def _points(text: str, file: str) -> list[SweepPoint]:
     if text.lstrip()[:1] in ("{", "["):
+        if SINGLE_REQUESTS in text[:4096]:  # spares reading all of them
+            raise unlike(file, _AIPERF_REQUESTS)
         return _of_documents(json_documents(text, file), file)
     if looks_like_yaml(text):
         value = yaml_document(text, file)
@@ -126,7 +133,7 @@ def _nearest(value: dict[str, Any]) -> tuple[str, float]:
 def _detail(value: dict[str, Any], name: str, share: float) -> str:
     metrics = value.get("metrics")
     if isinstance(value.get("metadata"), dict) and isinstance(metrics, dict):
-        return "it holds single requests or an aggregate of AIPerf; give profile_export_aiperf.json"
+        return _AIPERF_REQUESTS
     if "ttft_s" in value and "end_to_end_latency_s" in value:
         return "it holds single requests of llmperf; give the file ..._summary.json"
     if isinstance(value.get("benchmarks"), list):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gridplan.errors import ContractError, Problem
 
-__all__ = ["KNOWN", "MAX_BYTES", "ForeignError", "read_text", "unlike"]
+__all__ = ["KNOWN", "MAX_BYTES", "SINGLE_REQUESTS", "ForeignError", "read_text", "unlike"]
 
 MAX_BYTES = 256 * 2**20
 """Largest file read (policy): a summary has kilobytes; one with every token's time should be written without them."""
@@ -17,7 +17,8 @@ KNOWN = (
 )
 """What can be read, for messages."""
 
-_SINGLE_REQUESTS = b'"benchmark_phase"'
+SINGLE_REQUESTS = '"benchmark_phase"'
+"""A key of every single request in AIPerf's export of them, which may be large."""
 
 _MAGIC = (
     (b"\x89PNG", "a PNG image"),
@@ -55,7 +56,7 @@ def read_text(file: str) -> str:
 
 def _too_large(path: Path, file: str, size: int) -> ContractError:
     with path.open("rb") as stream:
-        kind = ForeignError if _SINGLE_REQUESTS in stream.read(4096) else ContractError
+        kind = ForeignError if SINGLE_REQUESTS.encode() in stream.read(4096) else ContractError
     shown = f"has {size:,} bytes; {MAX_BYTES:,} are read at most: leave out the figures of single requests"
     return kind([Problem(shown, file)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +27,7 @@ def table(text: str, file: str) -> list[Row]:
     """
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = next((mark for mark in (",", ";", "\t") if mark in first), ",")
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         return [(reader.line_num, [item.strip() for item in row]) for row in reader]
     except csv.Error as error:
