@@ -149,3 +149,13 @@ def test_csv_that_is_broken(old, new, said):
         old, new = "[38, ", "[[38, "
     with pytest.raises(ContractError, match=said):
         sweep_of_text(text.replace(old, new))
+
+
+def test_csv_that_lacks_itl_has_tpot_with_the_first_token():
+    """GuideLLM leaves out a metric that no request has."""
+    found = report(NEW)
+    text = new_csv(found)
+    rows = list(csv.reader(io.StringIO(text)))
+    kept = [n for n, group in enumerate(rows[0]) if group != "Inter Token Latency"]
+    point = sweep_of_text(written([[row[n] for n in kept] for row in rows]))[0]
+    assert (point.tpot_definition, point.tpot.mean_s) == ("includes_first_token", 0.01497)

@@ -289,3 +289,11 @@ def test_lesson_table_of_a_sweep():
 def test_same_file_twice_is_read_once():
     path = FILES / "vllm_bench_serve.json"
     assert len(read_sweep([path, FILES / ".." / "sweep_files" / path.name])) == 1
+
+
+def test_genai_perf_csv_rounds_slow_rates():
+    text = (FILES / "genai_perf.csv").read_text()
+    slow = text.replace(",7.82", ",0.05").replace('"1,000.70"', "6.41")
+    (point,) = sweep_of_text(slow)
+    assert point.duration_s == 480 / 0.05
+    assert "two decimals" in point.notes[0]

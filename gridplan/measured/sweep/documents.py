@@ -36,7 +36,7 @@ def json_documents(text: str, file: str) -> list[tuple[int, Any]]:
             raise ContractError([_json_problem(error, text, file)]) from None
         except _DuplicateKeyError as error:
             raise ContractError(
-                [Problem(f"the key {error.args[0]!r} stands twice in one object", file, line)]
+                [Problem(f"the key {error.args[0][:60]!r} stands twice in one object", file, line)]
             ) from None
         except RecursionError:
             raise ContractError([Problem("is nested too deeply to be a result of a load test", file, line)]) from None

@@ -108,7 +108,8 @@ def impossible(point: SweepPoint) -> list[Problem]:
     good, achieved = point.goodput_rate_per_s, point.achieved_rate_per_s
     if good is not None and achieved is not None and good > achieved * (1 + AGREE_WITHIN):
         found.append(f"goodput is {good:g} requests a second, but only {achieved:g} completed")
-    return [Problem(message, point.file, key=point.place or None) for message in found]
+    line = int(point.place[5:]) if point.place.startswith("line ") else None
+    return [Problem(message, point.file, line, key=None if line else point.place or None) for message in found]
 
 
 def per_request(total: float | None, completed: int | None) -> float | None:

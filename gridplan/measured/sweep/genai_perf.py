@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gridplan.measured.sweep.fields import Fields, settings_of
+from gridplan.measured.sweep.fields import AGREE_WITHIN, Fields, settings_of
 from gridplan.measured.sweep.figures import loop_of, token_rates
 from gridplan.measured.sweep.metric_objects import Metrics, latencies
 from gridplan.measured.sweep.point import SweepPoint
@@ -41,6 +41,8 @@ def genai_perf_point(fields: Fields, place: str, form: str, step: float = 0.0) -
     stimulus = config.child("perf_analyzer").child("stimulus")
     rate, limit = stimulus.number("request_rate") or None, stimulus.number("concurrency") or None
     notes: list[str] = []
+    if step > AGREE_WITHIN * achieved:
+        notes.append(f"the rate {achieved:g} is printed with two decimals, so duration and token rates are rough")
     times = latencies(metrics, notes)
     endpoint = config.values.get("endpoint")
     names = config.values.get("model_names")

@@ -61,7 +61,7 @@ def guidellm_point(fields: Fields, place: str, form: str, version: str | None) -
     tpot = streamed("TPOT", _latency(metrics, "inter_token_latency_ms", -3), notes)
     definition: TpotDefinition = "excludes_first_token"
     per_token = None if old else _latency(metrics, "time_per_output_token_ms", -3)
-    if tpot is None and not metrics.has("inter_token_latency_ms"):
+    if tpot is None and not metrics.child("inter_token_latency_ms").child("successful").has("mean"):
         tpot, definition = per_token, "includes_first_token"
     e2e = _latency(metrics, "request_latency", 0)
     check_order(fields, ttft, e2e)

@@ -186,7 +186,7 @@ def _vllm_rows(rows: list[tuple[int, list[str]]], file: str) -> list[SweepPoint]
     header = rows[0][1]
     doubled = sorted({name for name in header if header.count(name) > 1})
     if doubled:
-        raise ContractError([Problem(f"the column {doubled[0]!r} stands twice", file, rows[0][0])])
+        raise ContractError([Problem(f"the column {doubled[0][:60]!r} stands twice", file, rows[0][0])])
 
     def made(row: tuple[int, list[str]]) -> Callable[[], list[SweepPoint]]:
         def make() -> list[SweepPoint]:
