@@ -60,6 +60,8 @@ def of_bytes(folder: Path, content: bytes) -> str:
         (b"benchmarks:\n- metrics: &a [*a\n", "is not YAML"),
         (b"benchmarks:\n  a: 1\n  a: 2\n", "the key 'a' stands twice"),
         (b"benchmarks: !!python/object:os.system {}\n", "is not YAML"),
+        (b"benchmarks: " + b"[" * 100_000, "is not YAML"),
+        (b"benchmarks: " + b"x" * (33 * 2**20), "is YAML of 34,603,020 characters"),
         (b"args: 1\nother: 2\n", "it is YAML, but not a report of GuideLLM"),
         (b'a,"b\n1,2\n', "is not CSV"),
     ],
