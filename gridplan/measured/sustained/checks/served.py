@@ -1,0 +1,154 @@
+"""Did the server serve what was offered: requests, tokens, errors.
+
+Completed requests over the whole duration are fewer a second than offered even where nothing queues, for the duration
+ends with the last answer and arrivals are random. So a shortfall counts only where the run is known to be long, or
+where the answers came late by as much as the shortfall says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from gridplan.measured.sustained.check import Load, SweepCheck
+from gridplan.measured.sweep import SweepPoint
+
+__all__ = ["errors_over_budget", "few_tokens", "not_steady", "over_saturated", "served_share"]
+
+SERVED = 0.98
+"""Least share of the offered load that counts as served (policy; default of vllm-project/guidellm#552, 2025-12)."""
+
+_SIGMAS = 3.0
+"""Standard deviations of random arrivals that a shortfall must exceed by itself (policy): 1 point in 740 by chance."""
+
+_LATE = 0.5
+"""Share of a shortfall by which the late answers must be later than in the lightest point (policy): a queue that grows
+evenly makes the last request as late as the whole shortfall."""
+
+
+def served_share(point: SweepPoint) -> float | None:
+    """Completed requests over offered ones, both a second, as they stand; None where one is not known.
+
+    >>> point = SweepPoint(file="", place="", tool="csv", format="csv", loop="open", offered_rate_per_s=14.0,
+    ...     achieved_rate_per_s=13.0)
+    >>> round(served_share(point), 4)
+    0.9286
+    """
+    if point.offered_rate_per_s is None or point.achieved_rate_per_s is None:
+        return None
+    return point.achieved_rate_per_s / point.offered_rate_per_s
+
+
+def over_saturated(load: Load) -> Iterator[SweepCheck]:
+    """Points that complete less than 98% of what is offered, beyond what chance and the tail of a run explain."""
+    usual_s = _lightest_late(load)
+    for row, point in load.rows():
+        share = served_share(point)
+        if point.loop != "open" or share is None or share >= SERVED or not _is_short(point, share, usual_s):
+            continue
+        offered, achieved = point.offered_rate_per_s, point.achieved_rate_per_s
+        said = f"{achieved:.4g} of {offered:.4g} requests a second completed ({share:.1%}, {SERVED:.0%} is due)"
+        yield SweepCheck(
+            "over_saturated", "warning", f"{said}: this load is not sustained", (row,), numbers={"efficiency": share},
+            overloaded=True,
+        )  # fmt: skip
+        if point.sent_rate_per_s is not None and point.sent_rate_per_s < SERVED * point.offered_rate_per_s:  # type: ignore[operator]
+            yield SweepCheck(
+                "client_limited", "warning",
+                f"the client itself sent {point.sent_rate_per_s:.4g} of {offered:.4g} requests a second: the shortfall "
+                "is the client's, in part at least", (row,), numbers={"sent_rate_per_s": point.sent_rate_per_s},
+            )  # fmt: skip
+
+
+def _is_short(point: SweepPoint, share: float, usual_s: float | None) -> bool:
+    """Whether a shortfall is the server's: the count is not known, chance cannot make it, or answers are that late."""
+    n = point.requests_completed
+    if n is None:
+        return True
+    span_s = n / point.offered_rate_per_s  # type: ignore[operator]
+    tail_s = usual_s if usual_s is not None else 0.0
+    noise = _SIGMAS * _arrival_cv(point) / math.sqrt(n)
+    missing_s = span_s / share - span_s - tail_s
+    if missing_s <= (1 / SERVED - 1) * span_s:
+        return False
+    if missing_s > (noise + 1 / SERVED - 1) * span_s:
+        return True
+    late_s = _late(point)
+    return late_s is not None and usual_s is not None and late_s - usual_s >= _LATE * missing_s
+
+
+def _arrival_cv(point: SweepPoint) -> float:
+    burstiness = point.settings.get("burstiness")  # the shape of a gamma law in vLLM: the CV is its root's inverse
+    shape = burstiness if isinstance(burstiness, int | float) and not isinstance(burstiness, bool) else 1.0
+    return 1.0 / math.sqrt(shape) if shape > 0 else 1.0
+
+
+def _late(point: SweepPoint) -> float | None:
+    """How long late answers take [s]: the highest percentile of E2E from p90 on, else of TTFT, else three means."""
+    for latency in (point.e2e, point.ttft):
+        if latency is None:
+            continue
+        high = [value for percentile, value in latency.percentiles_s.items() if percentile >= 90]
+        if high:
+            return max(high)
+        if latency.mean_s is not None:
+            return 3.0 * latency.mean_s
+    return None
+
+
+def _lightest_late(load: Load) -> float | None:
+    """The same at the lightest load of the sweep: how long an answer takes where nothing queues."""
+    known = [late for late in map(_late, load.points) if late is not None]
+    return min(known) if known else None
+
+
+def few_tokens(load: Load) -> Iterator[SweepCheck]:
+    """Points whose tokens fall short: of the load where completions are not known, of the length that was asked for."""
+    for row, point in load.rows():
+        measured, asked = point.output_tokens_mean, load.asked_tokens(point)
+        if measured is not None and point.output_tokens_requested is not None and measured < SERVED * asked:  # type: ignore[operator]
+            yield SweepCheck(
+                "tokens_short", "warning",
+                f"answers have {measured:.4g} tokens on average, {asked:.4g} were asked for: the load is lighter than "
+                "it says", (row,), numbers={"share": measured / asked},  # type: ignore[operator]
+            )  # fmt: skip
+        offered, tokens = point.offered_rate_per_s, point.output_tokens_per_s
+        if point.loop != "open" or None in (offered, tokens, asked) or point.achieved_rate_per_s is not None:
+            continue
+        share = tokens / (offered * asked)  # type: ignore[operator]
+        if share < SERVED:
+            yield SweepCheck(
+                "tokens_short", "warning",
+                f"{tokens:,.0f} tokens a second are {share:.1%} of {offered:.4g} requests of {asked:.4g} tokens: this "
+                "load is not sustained", (row,), numbers={"share": share}, overloaded=True,
+            )  # fmt: skip
+
+
+def errors_over_budget(load: Load) -> Iterator[SweepCheck]:
+    """Points where more requests failed than the budget allows: latencies are those of the survivors."""
+    for row, point in load.rows():
+        failed, completed = point.requests_failed, point.requests_completed
+        if not failed or completed is None:
+            continue
+        share = failed / (failed + completed)
+        if share > load.error_budget:
+            said = f"{failed:,} of {failed + completed:,} requests failed ({share:.1%}, {load.error_budget:.1%} may)"
+            yield SweepCheck(
+                "errors_over_budget", "warning", f"{said}: the latencies are those of the others", (row,),
+                numbers={"failed_share": share}, overloaded=True,
+            )  # fmt: skip
+
+
+def not_steady(load: Load, found: list[SweepCheck]) -> Iterator[SweepCheck]:
+    """Points offered more than is served: their latencies depend on how long the run was."""
+    pinned = {row for check in found if check.id == "closed_as_open" for row in check.rows}
+    over = {row for check in found if check.overloaded and check.id in _OVER for row in check.rows}
+    rows = sorted(over - pinned)
+    if rows:
+        yield SweepCheck(
+            "not_steady", "warning",
+            "offered beyond capacity: a queue grows as long as the run lasts, and so do these latencies", tuple(rows),
+        )  # fmt: skip
+
+
+_OVER = ("over_saturated", "tokens_short")
