@@ -1,6 +1,6 @@
-"""Sweeps of random replicas, simulated as a load generator runs them: clean ones, whose true rate is known.
+"""Clean sweeps of random replicas, simulated as a load generator runs them, whose true rate is known.
 
-A replica is drawn by the law of `latency_random` made narrower (one or two classes, Poisson arrivals, no cached prefix).
+A replica is drawn by a law like that of `latency_random`: one or two classes, Poisson arrivals, no cached prefix.
 Its limits are the percentiles of a long simulation at a share of 0.5 to 0.9 of the rate at which the queue begins to
 grow: one of them is met exactly there, the others with room, so that this rate is the true one. A sweep has eight rates
 from 0.6 to 1.5 of it; each run starts empty, sends 1,000 to 3,000 requests and ends with the last answer.
@@ -190,25 +190,24 @@ def latency(times: Array) -> Latency:
 
 
 def sweeps(count: int, seed: int) -> list[Sweep]:
-    """Clean sweeps."""
+    """Clean sweeps: runs of 1,000 to 3,000 requests that last twenty late answers or more at the true rate."""
     rng = np.random.default_rng(seed)
-    drawn = [draw(rng) for _ in range(count)]
+    drawn = [draw(rng) for _ in range(2 * count)]
     replicas = [replica for replica, _ in drawn]
     top = np.array([rate for _, rate in drawn])
-    rates = top * rng.uniform(0.5, 0.9, count)
+    rates = top * rng.uniform(0.5, 0.9, len(drawn))
     times = truth(replicas, rates, seed)
-    kept = [k for k in range(count) if np.isfinite(times[k]).all()]
+    sizes = np.ceil(20.0 * rates * times[:, 2] / 1000.0) * 1000.0  # NaN where no rate is stable
+    kept = np.flatnonzero(sizes <= 3000.0)[:count]
     slos = {k: limits(times[k], rng) for k in kept}
-    sizes = rng.choice([1000, 2000, 3000], count)
-    points: dict[int, list[SweepPoint]] = {k: [] for k in kept}
+    points: dict[int, list[SweepPoint]] = {}
     for size in (1000, 2000, 3000):
-        some = [k for k in kept if sizes[k] == size]
+        some = [int(k) for k in kept if sizes[k] == size]
         if not some:
             continue
         offered = np.array([rates[k] * step for k in some for step in STEPS])
         run, output = runs([replicas[k] for k in some for _ in STEPS], offered, size, rng)
         for at, k in enumerate(some):
-            for number, _ in enumerate(STEPS):
-                row = at * len(STEPS) + number
-                points[k].append(point(run, row, float(offered[row]), replicas[k], output, f"r{number}"))
-    return [Sweep(replicas[k], slos[k], float(rates[k]), float(top[k]), points[k]) for k in kept]
+            rows = range(at * len(STEPS), (at + 1) * len(STEPS))
+            points[k] = [point(run, row, float(offered[row]), replicas[k], output, f"r{row}") for row in rows]
+    return [Sweep(replicas[k], slos[k], float(rates[k]), float(top[k]), points[int(k)]) for k in kept]

@@ -11,9 +11,9 @@ from gridplan.measured.sustained.verdict import PointVerdict, RateVerdict
 
 __all__ = ["check_coverage"]
 
-ONE_RUN = 0.10, 1000.0
+ONE_RUN = 0.05, 1000.0
 """Standard deviation of the rate from one run, of that many requests a point (measurement: simulated sweeps of random
-replicas, 2026-05, tests/bench/sweep_rate.py); it falls with the root of the number."""
+replicas, reports/sweep.md); it falls with the root of the number at the least."""
 
 
 def check_coverage(

@@ -14,7 +14,7 @@ __all__ = ["bracket", "climb", "crossing", "noise_interval", "rates_of_repeats",
 ALIKE = 10.0
 """Neighbouring requests that share a fate and count as one (assumption; the same as in `gridplan.simulation`)."""
 
-SIGMAS = 2.0
+SIGMAS = 1.0
 """Standard errors by which a figure must be off its limit to be beyond chance (policy; covers the true rate in 90% of
 simulated sweeps or more: reports/sweep.md)."""
 

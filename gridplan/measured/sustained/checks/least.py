@@ -20,12 +20,15 @@ _ROUNDING = 0.005
 SAME_LENGTH = 0.10
 """Share by which mean tokens of a run may differ from those of the classes (policy): a run is a sample."""
 
+NOT_COMPUTED = 0.7
+"""Share of the planned prefill below which a TTFT says that prompts were not computed (policy): a plan may be slow."""
+
 HITS = 0.05
 """Hits beyond the plan's from which a cache counts as warm (policy)."""
 
 
 def below_least_possible(load: Load) -> Iterator[SweepCheck]:
-    """Statistics below the least possible: an error at the peak of the hardware, a warning at the stated share of it."""
+    """Statistics below the least possible: an error at the hardware's peak, a warning at the planned share of it."""
     least = load.least
     for row, point in load.rows():
         for figure, needed in _needed(load, point):
@@ -34,7 +37,7 @@ def below_least_possible(load: Load) -> Iterator[SweepCheck]:
             if at_peak is not None:
                 yield _found(row, figure, at_peak, "error", "at peak bandwidth and FLOP/s")
             elif at_stated is not None:
-                yield _found(row, figure, at_stated, "warning", "at the stated share of the peak")
+                yield _found(row, figure, at_stated, "warning", "at the planned share of the peak")
 
 
 Worst = tuple[str, float, float]
@@ -142,7 +145,8 @@ def other_workload(load: Load) -> Iterator[SweepCheck]:
 def warm_cache(load: Load) -> Iterator[SweepCheck]:
     """Points whose prompts came from the prefix cache: stated hits beyond the plan's, or a TTFT too short for them."""
     least, planned = load.least, 1.0 - load.least.uncached_share
-    token_s = least.prefill_stated_s or least.prefill_peak_s
+    limits = [least.prefill_peak_s, None if least.prefill_stated_s is None else NOT_COMPUTED * least.prefill_stated_s]
+    token_s = max((limit for limit in limits if limit is not None), default=None)
     for row, point in load.rows():
         hits = point.prefix_hit_share
         if hits is not None and hits > planned + HITS:
@@ -161,7 +165,8 @@ def warm_cache(load: Load) -> Iterator[SweepCheck]:
             yield SweepCheck(
                 "warm_cache", "warning",
                 f"mean TTFT {_s(ttft_s)} is {ttft_s / least_s:.2f} of a prefill of {prompt:.4g} tokens, {_s(least_s)}: "
-                f"at least {1 - ttft_s / least_s:.0%} of it was not computed, as with repeated prompts", (row,), ("ttft",),
+                f"at least {1 - ttft_s / least_s:.0%} of it was not computed, as with repeated prompts",
+                (row,), ("ttft",),
                 {"not_computed_share": 1 - ttft_s / least_s},
             )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Did the server serve what was offered: requests, tokens, errors.
 
 Completed requests over the whole duration are fewer a second than offered even where nothing queues, for the duration
-ends with the last answer and arrivals are random. So a shortfall counts only where the run is known to be long, or
-where the answers came late by as much as the shortfall says.
+ends with the last answer and arrivals are random. So where requests are counted a shortfall must be beyond chance, of a
+long run, and answers must come late by as much as it says; where they are not counted it counts as it stands.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ SERVED = 0.98
 
 _SIGMAS = 3.0
 """Standard deviations of random arrivals that a shortfall must exceed by itself (policy): 1 point in 740 by chance."""
+
+LONG = 8.0
+"""Late answers of the lightest load that a run must last before its shortfall says anything (policy): in a shorter one
+the tail, in which answers finish and none arrive, is as long as the shortfall."""
 
 _LATE = 0.5
 """Share of a shortfall by which the late answers must be later than in the lightest point (policy): a queue that grows
@@ -61,26 +65,32 @@ def over_saturated(load: Load) -> Iterator[SweepCheck]:
 
 
 def _is_short(point: SweepPoint, share: float, usual_s: float | None) -> bool:
-    """Whether a shortfall is the server's: the count is not known, chance cannot make it, or answers are that late."""
+    """Whether a shortfall is the server's: beyond chance, of a long run, and answers came that late."""
     n = point.requests_completed
     if n is None:
         return True
-    span_s = n / point.offered_rate_per_s  # type: ignore[operator]
-    tail_s = usual_s if usual_s is not None else 0.0
     noise = _SIGMAS * _arrival_cv(point) / math.sqrt(n)
-    missing_s = span_s / share - span_s - tail_s
-    if missing_s <= (1 / SERVED - 1) * span_s:
-        return False
-    if missing_s > (noise + 1 / SERVED - 1) * span_s:
-        return True
+    span_s = n / (point.sent_rate_per_s or point.offered_rate_per_s)  # type: ignore[operator]
     late_s = _late(point)
-    return late_s is not None and usual_s is not None and late_s - usual_s >= _LATE * missing_s
+    if late_s is None or usual_s is None:
+        return 1 / share - 1 > noise + 1 / SERVED - 1
+    missing_s = n / (share * point.offered_rate_per_s) - span_s - usual_s  # type: ignore[operator]
+    beyond = missing_s > (noise + 1 / SERVED - 1) * span_s
+    return span_s >= LONG * usual_s and beyond and late_s - usual_s >= _LATE * missing_s
 
 
 def _arrival_cv(point: SweepPoint) -> float:
+    if point.sent_rate_per_s is not None:  # measured, so no chance is left in it
+        return 0.0
+    if any(point.settings.get(key) == "constant" for key in _PACED_BY):
+        return 0.0
     burstiness = point.settings.get("burstiness")  # the shape of a gamma law in vLLM: the CV is its root's inverse
     shape = burstiness if isinstance(burstiness, int | float) and not isinstance(burstiness, bool) else 1.0
     return 1.0 / math.sqrt(shape) if shape > 0 else 1.0
+
+
+_PACED_BY = ("strategy.type_", "loadgen.request_rate_mode", "phases[0].type")
+"""Settings in which GuideLLM and AIPerf say that gaps are all alike, or random."""
 
 
 def _late(point: SweepPoint) -> float | None:

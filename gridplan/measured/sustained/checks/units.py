@@ -18,8 +18,14 @@ FACTOR = 30.0
 FACTOR_PERCENTILES = 150.0
 """The same where percentiles stand for means: a p99 of unequal answers is some ten times a mean (policy)."""
 
-FIRST_OVER_NEXT = 1 / 15
+FIRST_OVER_NEXT = 1 / 5
 """Least TTFT in times per output token (policy): the first token takes a step as others do."""
+
+FIRST_OVER_LAST = 1.05
+"""Most TTFT in end-to-end latencies (policy): rounding, and statistics over other requests."""
+
+_COMMON = ("mean", 50.0, 75.0, 90.0, 95.0)
+"""Statistics at which TTFT and TPOT are compared (policy): a far TPOT is that of a short answer that was held up."""
 
 LIGHTER = 50.0
 """Times by which a lighter load is slower than a heavier one only by a slip (policy)."""
@@ -30,7 +36,7 @@ five seconds a token."""
 
 
 def percentiles_fall(load: Load) -> Iterator[SweepCheck]:
-    """Points with a percentile below a lower one, or a TTFT above the E2E at the same statistic."""
+    """Points with a percentile below a lower one."""
     for row, point in load.rows():
         for name in LATENCIES:
             latency = load.latency(point, name)
@@ -59,7 +65,11 @@ Found = tuple[str, tuple[str, ...]]
 
 
 def _parts(load: Load, point: SweepPoint) -> Found | None:
-    """E2E against TTFT and TPOT, TPOT against E2E, TTFT against TPOT, at one statistic."""
+    """TTFT against E2E, E2E against TTFT and TPOT, TPOT against E2E, TTFT against TPOT, at one statistic."""
+    for name, ttft_s in _statistics(point.ttft):
+        last_s = _at(point.e2e, name)
+        if last_s is not None and ttft_s > FIRST_OVER_LAST * last_s:
+            return f"{_n(name)} TTFT {_s(ttft_s)} is longer than E2E {_s(last_s)}", ("ttft", "e2e")
     if point.tpot is None:
         return None
     tokens = load.output_tokens(point)
@@ -67,17 +77,18 @@ def _parts(load: Load, point: SweepPoint) -> Found | None:
     if ratio is not None and not 1 / FACTOR < ratio < FACTOR:
         return f"mean TPOT {_s(point.tpot.mean_s)} is {ratio:.3g} times what E2E and TTFT leave for it", ("tpot", "e2e")
     for name, tpot_s in _statistics(point.tpot):
-        ttft_s, e2e_s = _at(point.ttft, name), _at(point.e2e, name)
+        first_s, e2e_s = _at(point.ttft, name), _at(point.e2e, name)
         most = FACTOR if name == "mean" else FACTOR_PERCENTILES
         if e2e_s is not None and tokens is not None and tokens >= 2:
-            sum_s = (ttft_s or 0.0) + (tokens - 1) * tpot_s
-            if e2e_s * most < sum_s or (ttft_s is not None and e2e_s > most * sum_s):
+            sum_s = (first_s or 0.0) + (tokens - 1) * tpot_s
+            if e2e_s * most < sum_s or (first_s is not None and e2e_s > most * sum_s):
                 said = f"{_n(name)} E2E {_s(e2e_s)} is {e2e_s / sum_s:.3g} times what TTFT and {tokens:.4g} tokens take"
                 return said, ("tpot", "e2e")
         if e2e_s is not None and tpot_s > e2e_s and tokens is not None and tokens >= 2:
             return f"{_n(name)} TPOT {_s(tpot_s)} is longer than E2E {_s(e2e_s)}", ("tpot", "e2e")
-        if ttft_s is not None and ttft_s < FIRST_OVER_NEXT * tpot_s:
-            return f"{_n(name)} TTFT {_s(ttft_s)} is {ttft_s / tpot_s:.3g} of a TPOT of {_s(tpot_s)}", ("ttft", "tpot")
+        if first_s is not None and first_s < FIRST_OVER_NEXT * tpot_s and name in _COMMON:
+            said = f"{_n(name)} TTFT {_s(first_s)} is {first_s / tpot_s:.3g} of a TPOT of {_s(tpot_s)}"
+            return said, ("ttft", "tpot")
     return None
 
 
