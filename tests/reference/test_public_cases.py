@@ -181,9 +181,6 @@ WAITING = {
     "C05": "reading request traces: prefix hits of an unbounded cache",
     "D13": "prefill as a limit of its own that can bind, beside tpot and e2e",
     "E12": "power: a facility budget in kW that limits GPUs, and the energy bill of a fleet",
-    "F01": "reading load sweeps: the last step at which every limit holds",
-    "F03": "reading load sweeps: a run too short to be steady",
-    "F05": "reading load sweeps: steps that complete less than is offered",
 }
 """Cases that nothing here can answer yet, and what they wait for."""
 

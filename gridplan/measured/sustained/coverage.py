@@ -20,7 +20,7 @@ def check_coverage(
     verdicts: Sequence[PointVerdict], rates: Sequence[RateVerdict], copies: Mapping[int, int]
 ) -> list[SweepCheck]:
     """Findings that need the verdicts."""
-    return [*_copied(copies), *_missing(verdicts), *_reach(rates), *_order(rates), *_one_run(verdicts, rates)]
+    return [*_copied(copies), *_missing(verdicts), *_reach(rates), *_order(rates), *_one_run(rates)]
 
 
 def _copied(copies: Mapping[int, int]) -> Iterator[SweepCheck]:
@@ -72,11 +72,12 @@ def _order(rates: Sequence[RateVerdict]) -> Iterator[SweepCheck]:
         yield SweepCheck("non_monotone", "warning", said, tuple(row for rate in later for row in rate.rows))
 
 
-def _one_run(verdicts: Sequence[PointVerdict], rates: Sequence[RateVerdict]) -> Iterator[SweepCheck]:
-    """How much one run varies, where no rate was run twice and the requests are counted."""
-    counted = [rate.requests for rate in rates if rate.requests]
-    if len(rates) < 2 or len(counted) < len(rates) or any(len(rate.rows) > 1 for rate in rates):
+def _one_run(rates: Sequence[RateVerdict]) -> Iterator[SweepCheck]:
+    """How much one run varies, where the rate that holds and the one that fails were run once and counted."""
+    last, first = climb(rates)
+    if last is None or first is None or not last.requests or not first.requests or len(last.rows + first.rows) > 2:
         return
-    spread = ONE_RUN[0] * math.sqrt(ONE_RUN[1] / min(counted))
-    said = f"one run a rate of {min(counted):,} requests: another one would give a rate some {spread:.0%} away"
-    yield SweepCheck("one_run", "info", said, numbers={"relative_sd": spread})
+    fewest = min(last.requests, first.requests)
+    spread = ONE_RUN[0] * math.sqrt(ONE_RUN[1] / fewest)
+    said = f"one run a rate of {fewest:,} requests: another sweep would give a rate some {spread:.0%} away"
+    yield SweepCheck("one_run", "info", said, (*last.rows, *first.rows), numbers={"relative_sd": spread})

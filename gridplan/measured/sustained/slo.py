@@ -118,5 +118,5 @@ def proved_goodput(slos: Sequence[Slo]) -> float:
     >>> round(proved_goodput(parse_slos("ttft_p95=1s,tpot_p95=25ms,e2e_p99=5s")), 2)
     0.89
     """
-    missed = [1.0 - slo.statistic / 100.0 for slo in slos if isinstance(slo.statistic, float)]
-    return max(0.0, 1.0 - sum(missed)) if missed else 0.0
+    missed = [100.0 - slo.statistic for slo in slos if isinstance(slo.statistic, float)]
+    return max(0.0, 100.0 - sum(missed)) / 100.0 if missed else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,9 +139,15 @@ def _limit(point: SweepPoint, slo: Slo, wrong: Mapping[str, str]) -> SloVerdict:
     if latency is not None:
         value = latency.mean_s if statistic == "mean" else latency.percentiles_s.get(statistic)
     if value is not None:
-        return SloVerdict(slo, verdict, value, slo.limit / value - 1 if value else None)
+        return SloVerdict(slo, verdict, value, _margin(slo, value))
     why = f"{slo.name} is not stated" if verdict is None else "by another percentile"
     return SloVerdict(slo, verdict, why=why)
+
+
+def _margin(slo: Slo, value: float) -> float | None:
+    """Room below a limit, in shares of the value; None where the value is too near 0 to be one."""
+    margin = slo.limit / value - 1 if value > 0 else math.inf
+    return margin if math.isfinite(margin) else None
 
 
 def _proved(item: SloVerdict, limits: Sequence[SloVerdict], slos: Sequence[Slo]) -> SloVerdict:
@@ -190,7 +197,7 @@ def _median(runs: Sequence[SloVerdict]) -> SloVerdict:
         value = statistics.median(values)
         if slo.figure == "goodput":
             return SloVerdict(slo, value >= slo.limit, value, value / slo.limit - 1)
-        return SloVerdict(slo, value <= slo.limit, value, slo.limit / value - 1 if value else None)
+        return SloVerdict(slo, value <= slo.limit, value, _margin(slo, value))
     yes, no = sum(run.holds is True for run in runs), sum(run.holds is False for run in runs)
     verdict = True if 2 * yes > len(runs) else False if 2 * no > len(runs) else None
     why = next((run.why for run in runs if run.why), "")

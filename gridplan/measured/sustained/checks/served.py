@@ -29,6 +29,9 @@ _LATE = 0.5
 """Share of a shortfall by which the late answers must be later than in the lightest point (policy): a queue that grows
 evenly makes the last request as late as the whole shortfall."""
 
+_TAIL = 1.5
+"""Late answers of its own that the tail of a run may last (policy)."""
+
 
 def served_share(point: SweepPoint) -> float | None:
     """Completed requests over offered ones, both a second, as they stand; None where one is not known.
@@ -67,16 +70,19 @@ def over_saturated(load: Load) -> Iterator[SweepCheck]:
 def _is_short(point: SweepPoint, share: float, usual_s: float | None) -> bool:
     """Whether a shortfall is the server's: beyond chance, of a long run, and answers came that late."""
     n = point.requests_completed
-    if n is None:
+    if not n or not share:
         return True
     noise = _SIGMAS * _arrival_cv(point) / math.sqrt(n)
     span_s = n / (point.sent_rate_per_s or point.offered_rate_per_s)  # type: ignore[operator]
     late_s = _late(point)
     if late_s is None or usual_s is None:
         return 1 / share - 1 > noise + 1 / SERVED - 1
-    missing_s = n / (share * point.offered_rate_per_s) - span_s - usual_s  # type: ignore[operator]
-    beyond = missing_s > (noise + 1 / SERVED - 1) * span_s
-    return span_s >= LONG * usual_s and beyond and late_s - usual_s >= _LATE * missing_s
+    after_s = n / (share * point.offered_rate_per_s) - span_s  # type: ignore[operator]
+    least_s = (noise + 1 / SERVED - 1) * span_s
+    if after_s - _TAIL * late_s > least_s:  # a client that holds requests back keeps them from being late
+        return True
+    missing_s = after_s - usual_s
+    return span_s >= LONG * usual_s and missing_s > least_s and late_s - usual_s >= _LATE * missing_s
 
 
 def _arrival_cv(point: SweepPoint) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 from gridplan.measured.sustained.check import LATENCIES, Load, SweepCheck
 from gridplan.measured.sustained.checks.little import tpot_ratio
@@ -111,22 +111,27 @@ def _longer_than_run(point: SweepPoint) -> Found | None:
 
 
 def _against_lighter(load: Load) -> Iterator[SweepCheck]:
-    """Latencies that are many times longer at a lighter load than at a heavier one."""
-    rated = [(p.offered_rate_per_s, row, p) for row, p in load.rows() if p.offered_rate_per_s and p.loop == "open"]
-    for (_, low_row, low), (_, high_row, high) in pairwise(sorted(rated, key=lambda item: item[:2])):
-        for figure in ("ttft", "tpot", "e2e"):
-            lighter, heavier = load.latency(low, figure), load.latency(high, figure)
-            for name, low_s in _statistics(lighter):
-                high_s = _at(heavier, name)
-                if high_s is not None and low_s > LIGHTER * high_s:
-                    said = (
-                        f"{_n(name)} {figure.upper()} is {_s(low_s)} at the lighter load and {_s(high_s)} at the next"
-                    )
-                    yield SweepCheck(
-                        "swapped_units", "error", f"{said}: are milliseconds taken as seconds?", (low_row, high_row),
-                        (figure,),
-                    )  # fmt: skip
-                    break
+    """Latencies that are many times longer at a lighter load than at the next heavier one."""
+    rates: dict[float, list[int]] = {}
+    for row, point in load.rows():
+        if point.loop == "open" and point.offered_rate_per_s:
+            rates.setdefault(point.offered_rate_per_s, []).append(row)
+    for low, high in pairwise(sorted(rates)):
+        for lighter, heavier in product(rates[low], rates[high]):
+            for figure in ("ttft", "tpot", "e2e"):
+                yield from _slower(load, lighter, heavier, figure)
+
+
+def _slower(load: Load, lighter: int, heavier: int, figure: str) -> Iterator[SweepCheck]:
+    later = load.latency(load.points[heavier], figure)
+    for name, low_s in _statistics(load.latency(load.points[lighter], figure)):
+        high_s = _at(later, name)
+        if high_s is not None and low_s > LIGHTER * high_s:
+            said = f"{_n(name)} {figure.upper()} is {_s(low_s)} at the lighter load and {_s(high_s)} at the next"
+            yield SweepCheck(
+                "swapped_units", "error", f"{said}: are milliseconds taken as seconds?", (lighter, heavier), (figure,)
+            )  # fmt: skip
+            return
 
 
 def _statistics(latency: Latency | None) -> list[tuple[str | float, float]]:
