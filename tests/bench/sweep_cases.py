@@ -28,6 +28,8 @@ STATED_SHARE = 0.55
 """What a step takes at peak, over what it takes: the machine of a simulated replica has a peak too (assumption)."""
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 CLASSES = 2
+DRAWN = 3
+"""Replicas drawn for one that is kept: of some, no run of 3,000 requests is long enough."""
 
 
 @dataclass(frozen=True)
@@ -189,16 +191,20 @@ def latency(times: Array) -> Latency:
     return Latency(float(known.mean()), dict(zip(PERCENTILES, np.percentile(known, PERCENTILES).tolist(), strict=True)))
 
 
-def sweeps(count: int, seed: int) -> list[Sweep]:
-    """Clean sweeps: runs of 1,000 to 3,000 requests that last twenty late answers or more at the true rate."""
+def sweeps(count: int, seed: int, long: bool = True) -> list[Sweep]:
+    """Runs of 1,000 to 3,000 requests that last twenty late answers or more at the true rate.
+
+    Without `long`, runs of 1,000 requests of the replicas for which 3,000 are not enough.
+    """
     rng = np.random.default_rng(seed)
-    drawn = [draw(rng) for _ in range(2 * count)]
+    drawn = [draw(rng) for _ in range(DRAWN * count)]
     replicas = [replica for replica, _ in drawn]
     top = np.array([rate for _, rate in drawn])
     rates = top * rng.uniform(0.5, 0.9, len(drawn))
     times = truth(replicas, rates, seed)
     sizes = np.ceil(20.0 * rates * times[:, 2] / 1000.0) * 1000.0  # NaN where no rate is stable
-    kept = np.flatnonzero(sizes <= 3000.0)[:count]
+    kept = np.flatnonzero(sizes <= 3000.0 if long else sizes > 3000.0)[:count]
+    sizes = sizes if long else np.full(len(drawn), 1000.0)
     slos = {k: limits(times[k], rng) for k in kept}
     points: dict[int, list[SweepPoint]] = {}
     for size in (1000, 2000, 3000):

@@ -135,7 +135,7 @@ def _times(found: Latency | None, factor: float) -> Latency | None:
 
 KINDS: dict[str, tuple[Callable[[Sequence[Sweep], np.random.Generator], Corrupted], tuple[str, ...]]] = {
     "over-saturated": (over_saturated, ("over_saturated",)),
-    "run too short": (short, ("run_too_short", "too_few_requests")),
+    "run too short": (short, ("run_too_short",)),
     "warm cache": (warm_cache, ("warm_cache", "below_least_possible")),
     "halved TPOT": (halved_tpot, ("littles_law",)),
     "closed as open": (closed_as_open, ("closed_as_open",)),

@@ -11,7 +11,7 @@ from gridplan.measured.sustained.verdict import PointVerdict, RateVerdict
 
 __all__ = ["check_coverage"]
 
-ONE_RUN = 0.05, 1000.0
+ONE_RUN = 0.07, 1000.0
 """Standard deviation of the rate from one run, of that many requests a point (measurement: simulated sweeps of random
 replicas, reports/sweep.md); it falls with the root of the number at the least."""
 

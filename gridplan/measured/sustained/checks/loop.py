@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridplan.measured.sustained.check import Load, SweepCheck, plural
+from gridplan.measured.sustained.checks.length import LATENCIES_LONG
 from gridplan.measured.sustained.checks.served import SERVED, served_share
 from gridplan.measured.sweep import SweepPoint
 
@@ -52,7 +53,9 @@ def _alike(load: Load, pinned: set[int]) -> Iterator[SweepCheck]:
     short: list[tuple[float, float, float, int]] = []
     for row, point in load.rows():
         n, share = in_flight(point), served_share(point)
-        if point.loop == "open" and row not in pinned and n is not None and share is not None and share < SERVED:
+        if point.loop != "open" or row in pinned or n is None or share is None or _is_short(point):
+            continue
+        if share < SERVED:
             short.append((point.offered_rate_per_s or 0.0, n, point.achieved_rate_per_s or 0.0, row))
     short.sort()
     # The heaviest loads first: a lighter one joins while all are alike.
@@ -71,6 +74,12 @@ def _alike(load: Load, pinned: set[int]) -> Iterator[SweepCheck]:
             numbers={"in_flight": group[0][1]},
             overloaded=True,
         )
+
+
+def _is_short(point: SweepPoint) -> bool:
+    """Whether a run is mostly start and tail, in which any load completes less than is offered."""
+    e2e_s = None if point.e2e is None else point.e2e.mean_s
+    return e2e_s is not None and point.duration_s is not None and point.duration_s < LATENCIES_LONG * e2e_s
 
 
 def not_open(load: Load) -> Iterator[SweepCheck]:
