@@ -82,12 +82,6 @@ class Load:
         """Mean prompt tokens of a request: measured, else by the classes [tokens]."""
         return _mean(self.prompt_lengths) if point.input_tokens_mean is None else point.input_tokens_mean
 
-    def asked_tokens(self, point: SweepPoint) -> float | None:
-        """Mean output tokens that the workload asks for [tokens]."""
-        if point.output_tokens_requested is not None:
-            return point.output_tokens_requested
-        return _mean(self.output_lengths) if point.output_tokens_mean is None else point.output_tokens_mean
-
     def latency(self, point: SweepPoint, name: str) -> Latency | None:
         """A latency by its name."""
         found: Latency | None = getattr(point, name)

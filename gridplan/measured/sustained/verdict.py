@@ -18,9 +18,9 @@ __all__ = ["PointVerdict", "RateVerdict", "SloVerdict", "judge_points", "judge_r
 class SloVerdict:
     """One limit at one point or rate.
 
-    `value` is the stated figure [s; goodput: share], None where the very statistic is not stated or cannot be right.
-    `margin` is limit/value - 1 (goodput: value/limit - 1): below 0 the limit is broken. `why` says why `holds` is None,
-    or what else proves it.
+    `value` is the stated figure [s; goodput: share], None where that very statistic is not stated. `margin` is
+    limit/value - 1 (goodput: value/limit - 1), None without a value or where it cannot be right: below 0 the limit is
+    broken. `why` says why `holds` is None, or what else proves it.
     """
 
     slo: Slo
@@ -124,24 +124,28 @@ def _judge(
 
 
 def _limit(point: SweepPoint, slo: Slo, wrong: Mapping[str, str]) -> SloVerdict:
-    if slo.figure in wrong:
-        return SloVerdict(slo, None, why=f"{slo.figure} cannot be right ({wrong[slo.figure]})")
     if slo.figure == "goodput":
-        good, achieved = point.goodput_rate_per_s, point.achieved_rate_per_s
-        if good is None or not achieved:
-            return SloVerdict(slo, None, why="goodput is not stated")
-        share = good / achieved
-        return SloVerdict(slo, share >= slo.limit, share, share / slo.limit - 1)
+        return _goodput(point, slo)
     latency = getattr(point, slo.figure)
     statistic = "mean" if slo.statistic is None else slo.statistic
-    verdict = holds(latency, statistic, slo.limit)
     value = None
     if latency is not None:
         value = latency.mean_s if statistic == "mean" else latency.percentiles_s.get(statistic)
+    if slo.figure in wrong:
+        return SloVerdict(slo, None, value, why=f"{slo.figure} cannot be right ({wrong[slo.figure]})")
+    verdict = holds(latency, statistic, slo.limit)
     if value is not None:
         return SloVerdict(slo, verdict, value, _margin(slo, value))
     why = f"{slo.name} is not stated" if verdict is None else "by another percentile"
     return SloVerdict(slo, verdict, why=why)
+
+
+def _goodput(point: SweepPoint, slo: Slo) -> SloVerdict:
+    good, achieved = point.goodput_rate_per_s, point.achieved_rate_per_s
+    if good is None or not achieved:
+        return SloVerdict(slo, None, why="goodput is not stated")
+    share = good / achieved
+    return SloVerdict(slo, share >= slo.limit, share, share / slo.limit - 1)
 
 
 def _margin(slo: Slo, value: float) -> float | None:

@@ -161,7 +161,7 @@ def _rate(load: Load, point: SweepPoint) -> float | None:
     """Requests a second that went through: completed, else offered where tokens do not fall short."""
     if point.achieved_rate_per_s is not None:
         return point.achieved_rate_per_s or None
-    tokens, asked, offered = point.output_tokens_per_s, load.asked_tokens(point), point.offered_rate_per_s
+    tokens, asked, offered = point.output_tokens_per_s, load.output_tokens(point), point.offered_rate_per_s
     if tokens is not None and asked is not None and offered is not None and tokens < SERVED * offered * asked:
         return tokens / asked or None
     return offered

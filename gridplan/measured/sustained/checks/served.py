@@ -119,24 +119,24 @@ def _lightest_late(load: Load) -> float | None:
 
 
 def few_tokens(load: Load) -> Iterator[SweepCheck]:
-    """Points whose tokens fall short: of the load where completions are not known, of the length that was asked for."""
+    """Points whose tokens fall short: of the length asked for, or of the load where completions are unknown."""
     for row, point in load.rows():
-        measured, asked = point.output_tokens_mean, load.asked_tokens(point)
-        if measured is not None and point.output_tokens_requested is not None and measured < SERVED * asked:  # type: ignore[operator]
+        measured, asked = point.output_tokens_mean, point.output_tokens_requested
+        if measured is not None and asked is not None and measured < SERVED * asked:
+            said = f"answers have {measured:.4g} tokens on average, {asked:.4g} were asked for"
             yield SweepCheck(
-                "tokens_short", "warning",
-                f"answers have {measured:.4g} tokens on average, {asked:.4g} were asked for: the load is lighter than "
-                "it says", (row,), numbers={"share": measured / asked},  # type: ignore[operator]
+                "tokens_short", "warning", f"{said}: the load is lighter than it says", (row,),
+                numbers={"share": measured / asked},
             )  # fmt: skip
-        offered, tokens = point.offered_rate_per_s, point.output_tokens_per_s
-        if point.loop != "open" or None in (offered, tokens, asked) or point.achieved_rate_per_s is not None:
+        offered, tokens, each = point.offered_rate_per_s, point.output_tokens_per_s, load.output_tokens(point)
+        if point.loop != "open" or point.achieved_rate_per_s is not None or not offered or not each or tokens is None:
             continue
-        share = tokens / (offered * asked)  # type: ignore[operator]
+        share = tokens / (offered * each)
         if share < SERVED:
+            said = f"{tokens:,.0f} tokens a second are {share:.1%} of {offered:.4g} requests of {each:.4g} tokens"
             yield SweepCheck(
-                "tokens_short", "warning",
-                f"{tokens:,.0f} tokens a second are {share:.1%} of {offered:.4g} requests of {asked:.4g} tokens: this "
-                "load is not sustained", (row,), numbers={"share": share}, overloaded=True,
+                "tokens_short", "warning", f"{said}: this load is not sustained", (row,), numbers={"share": share},
+                overloaded=True,
             )  # fmt: skip
 
 

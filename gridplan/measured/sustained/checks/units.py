@@ -30,9 +30,9 @@ _COMMON = ("mean", 50.0, 75.0, 90.0, 95.0)
 LIGHTER = 50.0
 """Times by which a lighter load is slower than a heavier one only by a slip (policy)."""
 
-PLAUSIBLE_S = {"ttft": (5e-4, 1e5), "tpot": (2e-5, 5.0), "e2e": (5e-4, 1e5)}
-"""Means and medians that a server can have [s] (policy): a network takes half a millisecond, and nobody waits for
-five seconds a token."""
+PLAUSIBLE_S = {"ttft": (5e-4, 1e5), "tpot": (2e-5, 20.0), "e2e": (5e-4, 1e5)}
+"""Means and medians that a server can have [s] (policy): a network takes half a millisecond, and the slowest
+public run of an overfull server had 6.2 s a token."""
 
 
 def percentiles_fall(load: Load) -> Iterator[SweepCheck]:
