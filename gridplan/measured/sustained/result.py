@@ -136,13 +136,10 @@ def sweep_result(
 def _copies(points: Sequence[SweepPoint]) -> dict[int, int]:
     """Points whose every figure is that of an earlier one: a row given twice is one run, not two."""
     found: dict[int, int] = {}
-    kept: list[tuple[int, SweepPoint]] = []
+    kept: dict[SweepPoint, int] = {}
     for row, point in enumerate(points):
-        plain = replace(point, file="", place="")
-        first = next((at for at, other in kept if other == plain), None)
-        if first is None:
-            kept.append((row, plain))
-        else:
+        first = kept.setdefault(replace(point, file="", place=""), row)
+        if first != row:
             found[row] = first
     return found
 

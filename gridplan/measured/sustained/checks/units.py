@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import pairwise
 
 from gridplan.measured.sustained.check import LATENCIES, Load, SweepCheck
 from gridplan.measured.sustained.checks.little import tpot_ratio
@@ -117,19 +117,28 @@ def _against_lighter(load: Load) -> Iterator[SweepCheck]:
         if point.loop == "open" and point.offered_rate_per_s:
             rates.setdefault(point.offered_rate_per_s, []).append(row)
     for low, high in pairwise(sorted(rates)):
-        for lighter, heavier in product(rates[low], rates[high]):
-            for figure in ("ttft", "tpot", "e2e"):
-                yield from _slower(load, lighter, heavier, figure)
+        for figure in ("ttft", "tpot", "e2e"):
+            fastest = _fastest(load, rates[high], figure)
+            for row in rates[low]:
+                yield from _slower(load, row, figure, fastest)
 
 
-def _slower(load: Load, lighter: int, heavier: int, figure: str) -> Iterator[SweepCheck]:
-    later = load.latency(load.points[heavier], figure)
-    for name, low_s in _statistics(load.latency(load.points[lighter], figure)):
-        high_s = _at(later, name)
-        if high_s is not None and low_s > LIGHTER * high_s:
+def _fastest(load: Load, rows: list[int], figure: str) -> dict[str | float, tuple[float, int]]:
+    """The least value of each statistic [s] among some points, with its point."""
+    found: dict[str | float, tuple[float, int]] = {}
+    for row in rows:
+        for name, value_s in _statistics(load.latency(load.points[row], figure)):
+            found[name] = min(found.get(name, (value_s, row)), (value_s, row))
+    return found
+
+
+def _slower(load: Load, row: int, figure: str, fastest: dict[str | float, tuple[float, int]]) -> Iterator[SweepCheck]:
+    for name, low_s in _statistics(load.latency(load.points[row], figure)):
+        high_s, heavier = fastest.get(name, (low_s, row))
+        if low_s > LIGHTER * high_s:
             said = f"{_n(name)} {figure.upper()} is {_s(low_s)} at the lighter load and {_s(high_s)} at the next"
             yield SweepCheck(
-                "swapped_units", "error", f"{said}: are milliseconds taken as seconds?", (lighter, heavier), (figure,)
+                "swapped_units", "error", f"{said}: are milliseconds taken as seconds?", (row, heavier), (figure,)
             )  # fmt: skip
             return
 
