@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gridplan.cli.catalog_option import catalog_option, folder_in_use
+from gridplan.cli.catalog_option import catalog_option, folder_in_use, say_folder
 from gridplan.cli.output import refuse_existing, write_block
 
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ def _inputs(
         if grid is not None:
             from gridplan import load_grid
 
-            facts = facts_of_grid(load_grid(grid, catalog), limits_wanted=slo is None)
+            contract = load_grid(grid, catalog)
+            say_folder(contract.folder)
+            facts = facts_of_grid(contract, limits_wanted=slo is None)
     except (ContractError, CatalogError) as error:
         problems += error.problems
     try:

@@ -11,6 +11,8 @@ from gridplan.report.sweep_words import finding, interval_text, rate_text, shown
 __all__ = ["sweep_chart"]
 
 WIDTH, PANEL, GAP, LEFT, RIGHT, TOP, BOTTOM = 760.0, 170.0, 34.0, 84.0, 150.0, 92.0, 62.0
+_LONG_TITLE = 80
+"""Signs of a title that fit at full size (policy)."""
 _FAR = 4.0
 """Times a limit beyond which a panel is cut off, so that the limit stays in sight (policy)."""
 
@@ -22,7 +24,8 @@ def sweep_chart(result: SweepResult) -> str:
     top = max((item.point.offered_rate_per_s or 0.0 for item in drawn), default=1.0)
     x = Scale(0.0, 1.08 * top, LEFT, WIDTH - RIGHT)
     title = finding(result)
-    parts = [text(14, 30, title[0].upper() + title[1:], 16, "start", "font-weight='bold'"), *_legend()]
+    size = 16 if len(title) <= _LONG_TITLE else 12
+    parts = [text(14, 30, title[0].upper() + title[1:], size, "start", "font-weight='bold'"), *_legend()]
     parts.append(text(14, 52, f"Interval {interval_text(result.interval_per_s)}", 13, "start"))
     for number, slo in enumerate(result.slos):
         parts += _panel(result, drawn, slo, number, x)
