@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gridplan.cli.catalog_option import catalog_option, folder_in_use
+from gridplan.cli.measure_sweep import sweep_command
 from gridplan.cli.output import refuse_existing, write_block
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ __all__ = ["command"]
 
 @click.group("measure")
 def command() -> None:
-    """Read what was measured: start-up logs of engines."""
+    """Read what was measured: start-up logs of engines, load tests."""
+
+
+command.add_command(sweep_command)
 
 
 @command.command("log")

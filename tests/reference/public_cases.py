@@ -1,7 +1,7 @@
 """Answers that were established in public for planner questions, with their tolerances, and how a test states them.
 
-A memory budget, B cache, C traffic, D fleet, E price, G reference texts. `near` is |got - value| <= tol_abs + tol_rel
-|value|, `same` is equality, `within` includes both ends.
+A memory budget, B cache, C traffic, D fleet, E price, F load sweeps, G reference texts. `near` is |got - value| <=
+tol_abs + tol_rel |value|, `same` is equality, `within` includes both ends.
 """
 
 from __future__ import annotations
@@ -195,6 +195,13 @@ EXPECTED: dict[tuple[str, str], Expected] = {
     ("E10", "monthly"): near(13834.8, tol_abs=0.01),
     ("E10", "tokens"): near(5127000000.0, tol_rel=0.0005),
     ("E10", "usd_per_1m"): near(2.698, tol_abs=0.002),
+    ("F01", "lambda_star"): same(10.0),
+    ("F01", "lambda_star_ttft_400"): same(8.0),
+    ("F01", "first_slo_to_break"): same("ttft,tpot,e2e all at 12"),
+    ("F03", "under_estimate"): near(4.585, tol_abs=0.01),
+    ("F03", "flag_short_run"): same(True),
+    ("F05", "saturated"): same(True),
+    ("F05", "efficiency"): near(0.9286, tol_abs=0.001),
     ("G01", "concurrency"): same(66),
     ("G01", "compute_ceiling"): same(300.0),
     ("G01", "replicas"): same(105),

@@ -180,9 +180,6 @@ WAITING = {
     "C03": "reading request traces: rates, ratios and percentiles of total length",
     "C05": "reading request traces: prefix hits of an unbounded cache",
     "E12": "power: a facility budget in kW that limits GPUs, and the energy bill of a fleet",
-    "F01": "reading load sweeps: the last step at which every limit holds",
-    "F03": "reading load sweeps: a run too short to be steady",
-    "F05": "reading load sweeps: steps that complete less than is offered",
 }
 """Cases that nothing here can answer yet, and what they wait for."""
 
