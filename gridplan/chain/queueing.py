@@ -20,7 +20,7 @@ from gridplan.chain.replica import (
     load_at,
     point_at,
 )
-from gridplan.formulas.replica.edge import BINDS, Edge, edge
+from gridplan.formulas.replica.edge import BINDS, Edge, edge, rate_top
 from gridplan.formulas.replica.held import LATENCIES
 from gridplan.formulas.replica.point import point_of
 from gridplan.formulas.replica.traffic import Traffic
@@ -142,11 +142,8 @@ class _Machines:
         work = (made.class_weight * (taken + (output - 1.0) * each)).sum(axis=-1)
         step = made.step_fixed_s + np.nan_to_num(made.step_experts_s)
         steps = (made.class_weight * (output - 1.0)).sum(axis=-1)
-        by_slots = made.slots / np.maximum(steps * made.step_fixed_s, 1e-300)
-        by_budget = made.token_budget / np.maximum((made.class_weight * uncached).sum(axis=-1) * step, 1e-300)
-        idle = 2.0 * made.data_parallel * np.minimum(by_slots, by_budget)
-        known = np.where(np.isfinite(idle), idle, np.nan)
-        return np.where(work > 0.0, 1.0 / np.where(work > 0.0, work, 1.0), known)
+        tokens, ranks = (made.class_weight * uncached).sum(axis=-1), made.data_parallel
+        return rate_top(work, made.slots, steps * made.step_fixed_s / ranks, made.token_budget, tokens * step / ranks)
 
     def labels(self, found: Edge) -> tuple[Array, Array, Array]:
         """What binds, the bits of what ties, and what is next, as positions in LIMITS of the chain."""

@@ -45,6 +45,11 @@ CHUNK_EVERY = 2
 """Rounds of these after which prompts that share a step are counted anew (policy): what they pay hardly moves."""
 
 
+MANY = 1e6
+"""Sequences beside which a prompt reads no expert for itself: where rounds start, since a busy replica is never found
+from an idle one, whose prompts read all experts alone and would take more than all the time."""
+
+
 class Replica(NamedTuple):
     """Quantities behind a replica; those by class have the class axis last, prefill by class has it first."""
 
@@ -112,7 +117,7 @@ def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic
         step_per_context_token_s=_finite(replica.kv_read_per_context_token_s * ranks),
         prefill_per_token_s=0.0,
         step_per_sequence_s=_finite(replica.step_per_sequence_s * ranks),
-        prefill_s=_finite(np.moveaxis(beside(np.zeros(()), replica), 0, -1)),
+        prefill_s=_finite(np.moveaxis(beside(np.asarray(MANY), replica), 0, -1)),
         token_budget=replica.token_budget,
         arrival_scv=replica.arrival_scv,
         slots=replica.slots,
@@ -215,10 +220,13 @@ def _with_union(load: Traffic, replica: Replica) -> Traffic:
     ranks, decodes, once = replica.data_parallel, load.output > 1.0, np.any(replica.chunk_overhead_total_s)
     sequence, context = load.sequence, load.context
     costs: tuple[Array, Array] = np.zeros(()), np.zeros(())
+    batch: Array = np.zeros(())
     with np.errstate(all="ignore"):
         for round_ in range(UNION_ROUNDS):
             state = steady(load)
-            batch, spread = np.nan_to_num(state.batch), np.nan_to_num(batch_variance(load, state))
+            # A round that finds no stable replica had too few sequences beside its prompts: try with more.
+            batch = np.where(np.isnan(state.batch), 2.0 * batch + 1.0, state.batch)
+            spread = np.nan_to_num(batch_variance(load, state))
             always, each = reads_beside(ranks * batch, np.sqrt(ranks * spread), (ranks - 1.0) * batch, replica)
             load = replace(
                 load,

@@ -30,7 +30,7 @@ def headroom_warnings(values: Mapping[str, Field], labels: Mapping[str, Field]) 
     """One sentence for each kind of headroom that some cell pays for twice."""
     margins = {name: values[name].data for name in MARGINS}
     model = labels["capacity_model"].data
-    sampled = (model == "queueing", _measured(values, labels))
+    sampled = ((model == "queueing") & (values["any_percentile"].data == 1), _measured(values, labels))
     percentile = sampled[0] | sampled[1]
     said = (
         _unnamed(values["rho_target"].data, margins, percentile, sampled),

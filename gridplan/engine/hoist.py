@@ -22,12 +22,13 @@ __all__ = ["Shared", "hoist"]
 HOIST_CELLS = 65_536
 """Combinations up to which a result is computed for the whole cube (policy): half a MiB, which stays in cache."""
 
-SEARCH_CELLS = 262_144
+SEARCH_CELLS = 1_048_576
 """The same for a search and for what it reads (measurement, 2026-11: 131 combinations at a time take ten times as long
 as all of 100,000 together)."""
 
-HOIST_BYTES = 128 * 2**20
-"""Memory of all such results together (policy); steps beyond it are left to the blocks."""
+HOIST_BYTES, SEARCH_BYTES = 128 * 2**20, 2**30
+"""Memory of all such results together, and of those that a search reads (policy); steps beyond it are left to the
+blocks, which is slow for a search whose axes are not the outer ones."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,13 @@ def hoist(inputs: Inputs, plan: Plan) -> Shared:
     """Evaluate every step of the plan whose result is small, in bounded memory."""
     early, late = _split(inputs, plan.steps)
     values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
-    chain.evaluate(early, values)
     read = {name for item in late for name in item.inputs} | set(plan.source.values())
+    last = {name: place for place, item in enumerate(early) for name in item.inputs}
+    for place, item in enumerate(early):
+        chain.evaluate((item,), values)
+        for name in (*item.inputs, *item.outputs):
+            if name not in read and name not in inputs.values and last.get(name, -1) <= place:
+                values.pop(name, None)
     made = {name: values[name] for item in early for name in item.outputs if name in read}
     columns = {name: item.data for name, item in plan.constants.items()}
     columns |= {name: column_array(plan, name, made[source]) for name, source in plan.source.items() if source in made}
@@ -62,14 +68,17 @@ def _split(inputs: Inputs, steps: Sequence[Step]) -> tuple[tuple[Step, ...], tup
     late: list[Step] = []
     searched = {name for item in chain.needed(steps, _searches(steps)) for name in item.outputs}
     waiting: set[str] = set()
-    room = HOIST_BYTES // np.dtype(np.float64).itemsize
+    size = np.dtype(np.float64).itemsize
+    room, for_search = HOIST_BYTES // size, SEARCH_BYTES // size
     for item in steps:
         dims = chain.propagate((item,), dims)
         cells = prod(sizes[name] for name in dims[item.outputs[0]])
         needs = cells * len(item.outputs) * item.width
-        most = SEARCH_CELLS if searched.intersection(item.outputs) else HOIST_CELLS
-        if cells <= most and needs <= room and waiting.isdisjoint(item.inputs):
-            room -= needs
+        for_it = bool(searched.intersection(item.outputs))
+        most, left = (SEARCH_CELLS, for_search) if for_it else (HOIST_CELLS, room)
+        if cells <= most and needs <= left and waiting.isdisjoint(item.inputs):
+            for_search -= needs if for_it else 0
+            room -= 0 if for_it else needs
             early.append(item)
         else:
             waiting.update(item.outputs)

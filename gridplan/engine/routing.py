@@ -17,8 +17,8 @@ from gridplan.engine.resolve import Resolver
 
 __all__ = ["MOST_CHECKED", "check_routing", "gain_warnings", "routing_warnings"]
 
-MOST_CHECKED = 1_000_000
-"""Cells up to which a credit is compared with the gain known for each of them (policy: about a second)."""
+MOST_CHECKED = 10_000
+"""Cells up to which a credit is compared with the gain known for each of them (policy: a second or two)."""
 
 _RANDOM = choices("routing").index("random")
 _GAINS = ("routing_gain_low", "routing_gain_high")

@@ -48,6 +48,12 @@ def unused(resolver: Resolver) -> list[str]:
     for name, model in _BY_MODEL.items():
         if resolver.is_given(name) and model not in models:
             said.append(f"{name} is not used: no cell has capacity_model {model}")
+    if set(models) == {"queueing"}:
+        said += [
+            f"{name} is not used: capacity_model queueing takes the times of a step"
+            for name in ("decode_tokens_per_s", "machine_intensity", "compute_ceiling_model")
+            if resolver.is_given(name)
+        ]
     has_classes = any(workload.classes for workload in resolver.grid.workloads)
     for name, other in _BESIDE.items():
         known = resolver.is_given(other) or (other == "output_tokens" and has_classes)

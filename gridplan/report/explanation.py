@@ -93,6 +93,7 @@ def _page(explanation: Explanation) -> str:
     facts = explanation.facts
     for name in (
         "capacity_source",
+        "capacity_flag",
         "lambda_basis",
         "slo_basis",
         "latency_flag",

@@ -11,7 +11,7 @@ import xarray as xr
 
 import gridplan
 from gridplan.formulas import sustained_rate
-from gridplan.formulas.replica.root import largest_rate
+from gridplan.formulas.replica.root import SCAN, largest_rate
 
 STEPS = {"step_weights_s": 7.02e-3, "step_per_context_token_s": 32.605e-9, "prefill_per_token_s": 35.649e-6}
 
@@ -229,3 +229,69 @@ def test_the_opening_of_the_lesson_is_out_of_reach_by_percentiles_too() -> None:
         first = cube.sel(scenario="first_principles") if "scenario" in cube.dims else cube
         assert set(np.ravel(first.infeasible_reason.values)) == {"e2e_unreachable"}
         assert np.round(np.ravel(first.best_possible_s.values), 1).tolist()[0] in (5.2, 5.3)
+
+
+def test_a_margin_that_comes_back_is_cut_where_it_first_breaks() -> None:
+    def margin(rate: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.where((rate > 2.0) & (rate < 9.5), -1.0, 1.0)
+
+    top = np.array([10.0])
+    assert largest_rate(margin, top).tolist() == [10.0]
+    assert largest_rate(margin, top, SCAN) == pytest.approx([2.0], rel=1e-9)
+
+
+def test_a_limit_on_gaps_binds_where_a_busier_replica_has_shorter_ones() -> None:
+    """Full chunks shrink as the batch grows: ITL p95 is above 42 ms from 4 to 15 req/s, and within it near the edge."""
+    steps = "step_weights_s: 0.014, step_per_context_token_s: 32e-9, prefill_per_token_s: 70e-6, max_num_seqs: 1000"
+    cube = gridplan.evaluate(
+        gridplan.loads_grid(f"""schema: 1
+workload: {{prompt_tokens: 500, output_tokens: 300, arrival_rate: 100}}
+slo: {{tpot: {{limit: 28 ms, percentile: 95}}, itl: {{limit: 42 ms, percentile: 95}}}}
+deployment: {{{steps}, max_num_batched_tokens: 512}}
+capacity: {{capacity_model: queueing}}
+policy: {{rho_target: 1.0}}
+"""),
+        ["default", "slo_held", "itl_p95_s"],
+    )
+    assert (str(cube.binding_constraint.values), float(cube.slo_held)) == ("itl", 1.0)
+    assert 2.0 < float(cube.lambda_instance) < 4.0
+    assert float(cube.itl_p95_s) <= 0.042
+
+
+@pytest.mark.parametrize("slo", ["ttft: {limit: 2 s, percentile: 95}, e2e: {limit: 5 s, percentile: 99}", ""])
+@pytest.mark.parametrize("seqs", [5, 20])
+def test_lifting_the_scheduler_gives_the_rate_without_it(slo: str, seqs: int) -> None:
+    """The margin is what raising max_num_seqs really gives: longer steps come with more sequences."""
+    deployment = "kv_pool_tokens_given: 702879, max_num_batched_tokens: 2048"
+    capped = plan(slo, deployment=f"{deployment}, max_num_seqs: {seqs}")
+    free = plan(slo, deployment=f"{deployment}, max_num_seqs: 100000")
+    if str(capped.binding_constraint.values) == "scheduler":
+        lifted = float(capped.lambda_instance) * (1.0 + float(capped.margin_to_next))
+        assert lifted == pytest.approx(float(free.lambda_instance), rel=1e-6)
+    assert str(plan(slo, deployment=f"{deployment}, max_num_seqs: 5").binding_constraint.values) == "scheduler"
+
+
+def test_busy_experts_are_found() -> None:
+    """Prompts beside hundreds of sequences read no expert for themselves: a rate that no idle replica could hold.
+
+    31.5 req/s hold the limit even where every step reads all experts (49.4 ms) and half of the time is busy.
+    """
+    cube = gridplan.evaluate(
+        gridplan.loads_grid("""schema: 1
+workload: {prompt_tokens: 200, output_tokens: 100, arrival_rate: 1000}
+slo: {tpot: {limit: 100 ms, percentile: 95}}
+deployment:
+  {model: deepseek-v3, gpu: h200-sxm, weight_dtype: fp8, tensor_parallel: 8, max_num_seqs: 1024, max_num_batched_tokens: 8192}
+policy: {rho_target: 1.0, redundancy: 0}
+axes: {capacity_model: [replica_seconds, queueing]}
+""")
+    )
+    assert float(cube.lambda_instance.sel(capacity_model="queueing")) > 31.5
+    assert cube.latency_flag.values.tolist() == [None, None]
+
+
+def test_a_replica_without_work_that_grows_fills_its_slots() -> None:
+    """64 slots held for 199 steps of 10 ms."""
+    found = sustained_rate([1.0], [1000], [1000], [200], 0.01, 0.0, 0.0, slots=64)
+    assert float(found.lambda_instance) == pytest.approx(64 / 1.99, rel=1e-9)
+    assert str(found.binding_constraint) == "slots"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridplan.formulas._types import Value
-from gridplan.formulas.replica.edge import BINDS, Edge, Rows, edge
+from gridplan.formulas.replica.edge import BINDS, Edge, Rows, edge, rate_top
 from gridplan.formulas.replica.held import LATENCIES, Limit
 from gridplan.formulas.replica.traffic import UNLIMITED, Array, Traffic, class_first_within, read_traffic, traffic_mean
 
@@ -160,8 +160,9 @@ class _Loads:
     def top(self) -> Array:
         """Rate at which work that grows with traffic takes all the time [1/s]."""
         load = self.at(np.zeros(self.count), np.arange(self.count), "")
-        with np.errstate(all="ignore"):
-            return 1.0 / traffic_mean(load.weights, load.prefill + load.steps * load.context)
+        work = traffic_mean(load.weights, load.prefill + load.steps * load.context)
+        steps, tokens = (traffic_mean(load.weights, item) for item in (load.steps, load.uncached))
+        return rate_top(work, load.slots, steps * load.step, load.budget, tokens * load.step)
 
     def limit(self, seconds: Array, share: float) -> Limit:
         by_class = np.broadcast_to(self._row(np.broadcast_to(seconds, self.lead)), (self.classes, self.count))

@@ -18,12 +18,12 @@ from gridplan.formulas.replica.first_token import first_token
 from gridplan.formulas.replica.held import LATENCIES, Limit, limit_margin
 from gridplan.formulas.replica.point import point_of
 from gridplan.formulas.replica.prompt_groups import prompt_groups
-from gridplan.formulas.replica.root import largest_rate
+from gridplan.formulas.replica.root import SCAN, largest_rate
 from gridplan.formulas.replica.slot_wait import slot_share
 from gridplan.formulas.replica.steady import steady
-from gridplan.formulas.replica.traffic import Array, Traffic
+from gridplan.formulas.replica.traffic import UNLIMITED, Array, Traffic
 
-__all__ = ["BINDS", "Edge", "LoadAt", "edge"]
+__all__ = ["BINDS", "Edge", "LoadAt", "edge", "rate_top"]
 
 RESOURCES = ("slots", "token_budget", "time")
 """What a replica can run out of; its queue then grows without end."""
@@ -35,6 +35,8 @@ RELIEF = 1e-4
 """Relative rise of the rate from which a lifted resource counts (policy)."""
 IDLE = 1e-6
 """Share of `top` below which a rate is none (policy): the limit holds in an idle replica only."""
+FULL = 2.0
+"""Times the rate of full slots, or of full steps, up to which a replica without further work is looked at (policy)."""
 NEAR = 1e-6
 """Relative distance from the edge of stability up to which limits are looked at (policy)."""
 TIE = 1e-9
@@ -98,6 +100,20 @@ def edge(load_at: LoadAt, limits: Mapping[str, Limit], top: Array, output_scv: A
     )
 
 
+def rate_top(work: Array, slots: Array | None, held: Array, budget: Array, read: Array) -> Array:
+    """A rate beyond which no replica is stable [1/s]; NaN where nothing limits it.
+
+    work [s]: what a request adds to a busy replica. Without any, slots that are held for `held` seconds fill up, or
+    a budget of which a request takes one in `read / budget` seconds.
+    """
+    with np.errstate(all="ignore"):
+        by_slots = np.inf if slots is None else slots / np.where(held > 0.0, held, np.nan)
+        idle = FULL * np.fmin(by_slots, budget / np.where(read > 0.0, read, np.nan))
+        known = np.where(np.isfinite(idle) & (idle < UNLIMITED), idle, np.nan)
+        out: Array = np.where(work > 0.0, 1.0 / np.where(work > 0.0, work, 1.0), known)
+    return out
+
+
 class _Solver:
     """Edges of some rows, BINDS first, rows last: infinite where a limit is absent or holds as long as the replica is
     stable, and where another resource is short first.
@@ -119,7 +135,7 @@ class _Solver:
             def margin(rate: Array, at: Rows, latency: str = latency) -> Array:
                 return self.margin(latency, rate, rows[at], lifted)
 
-            found = largest_rate(margin, near)
+            found = largest_rate(margin, near, SCAN)
             found = np.where(found < IDLE * self.top[rows], 0.0, found)
             out[BINDS.index(latency)] = np.where(found < near, found, np.where(np.isnan(found), np.nan, np.inf))
         return out

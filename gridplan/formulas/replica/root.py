@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gridplan.formulas.replica.traffic import Array
 
-__all__ = ["Margin", "largest_rate"]
+__all__ = ["SCAN", "Margin", "largest_rate"]
 
 Margin = Callable[[Array, npt.NDArray[np.intp]], Array]
 """`margin(rate, rows)`: how far a condition is from breaking, above 0 where it holds; rows number the replicas."""
@@ -26,11 +26,16 @@ BROKEN = -1.0
 """The margin of a replica that has none: its queue grows without end."""
 
 
-def largest_rate(margin: Margin, top: Array) -> Array:
+SCAN = (0.05, 0.2, 0.45, 0.7, 0.9)
+"""Parts of `top` that are looked at before a search where a margin may come back (policy)."""
+
+
+def largest_rate(margin: Margin, top: Array, scan: tuple[float, ...] = ()) -> Array:
     """Largest rate up to `top` [1/s] at which `margin` is not below 0, one row a replica.
 
     It is 0 where the condition does not even hold without load, and NaN where it is not known there. Where it holds at
-    `top` too, that is the answer. A margin that crosses 0 more than once gives one of the crossings.
+    `top` too, that is the answer. A margin that crosses 0 more than once gives one of the crossings; with `scan`, parts
+    of `top` in rising order, it is one before the first of them that does not hold.
 
     >>> largest_rate(lambda rate, rows: 3.0 - rate, np.array([10.0, 2.0])).round(9).tolist()
     [3.0, 2.0]
@@ -38,9 +43,19 @@ def largest_rate(margin: Margin, top: Array) -> Array:
     every = np.arange(top.size)
     at_zero, at_top = margin(np.zeros(top.size), every), _known(margin(top, every))
     found = np.where(np.isnan(at_zero), np.nan, np.where(at_zero < 0.0, 0.0, top))
-    rows = np.flatnonzero((at_zero >= 0.0) & (at_top < 0.0))
+    low, high, at_low, at_high = np.zeros(top.size), top.copy(), np.minimum(at_zero, 1e9), at_top.copy()
+    open_ = at_zero >= 0.0
+    for part in scan:
+        rows = np.flatnonzero(open_)
+        here = _known(margin(part * top[rows], rows)) if rows.size else np.zeros(0)
+        holds, broken = rows[here >= 0.0], rows[here < 0.0]
+        low[holds], at_low[holds] = part * top[holds], here[here >= 0.0]
+        high[broken], at_high[broken] = part * top[broken], here[here < 0.0]
+        open_[broken] = False
+    rows = np.flatnonzero((at_zero >= 0.0) & (at_high < 0.0))
     if rows.size:
-        found[rows] = _search(margin, rows, top[rows], np.minimum(at_zero[rows], 1e9), at_top[rows])
+        ends = (low[rows], high[rows], np.minimum(at_low[rows], 1e9), at_high[rows])
+        found[rows] = _search(margin, rows, *ends)
     return found
 
 
@@ -48,12 +63,14 @@ def _known(values: Array) -> Array:
     return np.where(np.isnan(values), BROKEN, values)
 
 
-def _search(margin: Margin, rows: npt.NDArray[np.intp], top: Array, at_zero: Array, at_top: Array) -> Array:
+def _search(
+    margin: Margin, rows: npt.NDArray[np.intp], low: Array, high: Array, at_low: Array, at_high: Array
+) -> Array:
     """The end of the bracket that holds. `a` is the newest point, `b` the other end, `c` the one before."""
-    out = np.zeros(rows.size)
+    out = low.copy()
     live = np.arange(rows.size)
-    a, b, c = top.copy(), np.zeros_like(top), top.copy()
-    fa, fb, fc = at_top, at_zero, at_top.copy()
+    a, b, c = high.copy(), low.copy(), high.copy()
+    fa, fb, fc = at_high, at_low, at_high.copy()
     part = np.full(rows.size, 0.5)
     for _ in range(ROUNDS):
         x = a + part * (b - a)
