@@ -13,6 +13,7 @@ import click
 
 from gridplan.cli.catalog_option import catalog_option, folder_in_use, say_folder
 from gridplan.cli.output import refuse_existing, write_block
+from gridplan.cli.sweep_options import check_targets, points_of
 
 if TYPE_CHECKING:
     from gridplan.errors import Problem
@@ -44,6 +45,12 @@ _MACHINE = {
 @click.option(
     "--error-budget", default="1%", show_default=True, metavar="SHARE", help="Share of requests that may fail."
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Points with this model or setting alone, such as max_num_seqs=64.",
+)
 @click.option("--interpolate", is_flag=True, help="Also say where a line between the neighbours reaches a limit.")
 @click.option("--as-of", default=None, metavar="DATE", help="Day of the test, YYYY-MM-DD (default: as the files say).")
 @catalog_option
@@ -61,6 +68,7 @@ def sweep_command(
     params: str | None,
     flops: str | None,
     error_budget: str,
+    only: tuple[str, ...],
     interpolate: bool,
     as_of: str | None,
     catalog: str | None,
@@ -80,7 +88,9 @@ def sweep_command(
         raise click.UsageError("give the limits: --slo ttft_p95=1s,tpot_p95=25ms, or --grid with a contract")
     if grid is not None and any(machine.values()):
         raise click.UsageError("the contract of --grid says what the machine can do: leave --weights and its like out")
+    check_targets(files, output, chart)
     points, facts, budget = _inputs(files, slo, grid, machine, error_budget, as_of, catalog)
+    points = points_of(points, only)
     from gridplan.measured import sweep_result
     from gridplan.report.sweep_block import capacity_block
     from gridplan.report.sweep_chart import sweep_chart

@@ -125,3 +125,27 @@ def test_a_folder(cli: Any, tmp_path: Path) -> None:
         (tmp_path / f"{number}.csv").write_text(f"rate_rps,ttft_p95_ms\n{rate},{ttft}\n")
     outcome = cli("measure", "sweep", tmp_path, "--slo", "ttft_p95=1s", "--json")
     assert json.loads(outcome.out)["lambda_instance_per_s"] == 4.0
+
+
+def test_one_server_of_several_is_chosen_by_its_setting(cli: Any) -> None:
+    """Two values of max_num_seqs in one file, as `vllm bench sweep` writes it: no rate of both, and one of each."""
+    file = Path(__file__).parents[1] / "unit" / "sweep_files" / "vllm_sweep_summary.csv"
+    arguments = ("measure", "sweep", file, "--slo", "ttft_p50=1s")
+    mixed = cli(*arguments)
+    assert (mixed.code, "max_num_seqs is 64, 128" in mixed.out) == (1, True)
+    for seqs in (64, 128):
+        found = cli(*arguments, "--only", f"max_num_seqs={seqs}", "--json")
+        assert json.loads(found.out)["lambda_instance_per_s"] == 8.0
+    assert cli(*arguments, "--only", "max_num_seqs=65").code == 2
+
+
+def test_outputs_are_files_of_their_own(cli: Any, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.csv"
+    file.write_text("rate_rps,ttft_p95_ms\n4,100\n8,2000\n", encoding="utf-8")
+    before = file.read_bytes()
+    arguments = ("measure", "sweep", file, "--slo", "ttft_p95=1s", "--as-of", "2026-11-01", "--force")
+    both = (("-o", file), ("-o", tmp_path / "x", "--chart", tmp_path / "x"), ("--chart", "/dev/null"))
+    for outputs in both:
+        refused = cli(*arguments, *outputs)
+        assert (refused.code, "Traceback" in refused.err) == (2, False)
+    assert file.read_bytes() == before

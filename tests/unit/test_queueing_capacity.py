@@ -281,7 +281,8 @@ def test_busy_experts_are_found() -> None:
 workload: {prompt_tokens: 200, output_tokens: 100, arrival_rate: 1000}
 slo: {tpot: {limit: 100 ms, percentile: 95}}
 deployment:
-  {model: deepseek-v3, gpu: h200-sxm, weight_dtype: fp8, tensor_parallel: 8, max_num_seqs: 1024, max_num_batched_tokens: 8192}
+  {model: deepseek-v3, gpu: h200-sxm, weight_dtype: fp8, tensor_parallel: 8, max_num_seqs: 1024,
+   max_num_batched_tokens: 8192}
 policy: {rho_target: 1.0, redundancy: 0}
 axes: {capacity_model: [replica_seconds, queueing]}
 """)

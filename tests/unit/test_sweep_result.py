@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,38 @@ def test_arguments_that_are_wrong():
     for bad in (([], "ttft_p95=1s", 0.01), (points, (), 0.01), (points, "ttft_p95=1s", 1.5)):
         with pytest.raises(ValueError, match="expected"):
             sweep_result(bad[0], bad[1], error_budget=bad[2])
+
+
+TABLE = "rate_rps,achieved_rps,ttft_p95_ms,tpot_p95_ms,e2e_p99_s\n"
+
+
+def test_several_servers_are_no_sweep() -> None:
+    """Three runs of two models: no rate is taken from them."""
+    points = sweep_of_text("rate_rps,ttft_p95_ms\n4,100\n8,200\n12,300\n")
+    mixed = [replace(point, model=model) for point, model in zip(points, ("a", "b", "a"), strict=True)]
+    found = sweep_result(mixed, "ttft_p95=1s")
+    assert found.lambda_instance_per_s is None
+    assert next((check.id, check.severity) for check in found.checks) == ("mixed_settings", "error")
+    assert sweep_result(points, "ttft_p95=1s").lambda_instance_per_s == 12.0
+    apart = [replace(point, settings={"max_num_seqs": n}) for point, n in zip(points, (64, 128, 64), strict=True)]
+    assert "max_num_seqs is 64, 128" in sweep_result(apart, "ttft_p95=1s").checks[0].sentence
+
+
+def test_more_served_than_offered_is_an_error() -> None:
+    found = sweep_result(sweep_of_text(TABLE + "4,4,100,15,2\n8,80,100,15,2\n"), "ttft_p95=1s")
+    assert ("served_more", (1,)) in [(check.id, check.rows) for check in found.checks]
+    assert found.lambda_instance_per_s == 4.0
+
+
+def test_a_first_token_later_than_the_last_is_an_error() -> None:
+    """p95 TTFT 3 s above p99 E2E 2 s; 110 us and 13.4 us are those of no server."""
+    for row in ("4,4,3000,15,2", "4,4,0.110,0.0134,2.15"):
+        found = sweep_result(sweep_of_text(TABLE + row + "\n"), "ttft_p95=5s")
+        assert ("swapped_units", "error") in [(check.id, check.severity) for check in found.checks]
+        assert found.lambda_instance_per_s is None
+
+
+def test_runs_of_one_rate_that_disagree_are_named() -> None:
+    points = sweep_of_text("rate_rps,ttft_p95_ms\n4,100\n8,200\n8,1790\n")
+    found = sweep_result(points, "ttft_p95=1s")
+    assert "repeats_disagree" in [check.id for check in found.checks]

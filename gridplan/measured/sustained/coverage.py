@@ -20,7 +20,10 @@ def check_coverage(
     verdicts: Sequence[PointVerdict], rates: Sequence[RateVerdict], copies: Mapping[int, int]
 ) -> list[SweepCheck]:
     """Findings that need the verdicts."""
-    return [*_copied(copies), *_missing(verdicts), *_reach(rates), *_order(rates), *_one_run(rates)]
+    return [
+        *(*_copied(copies), *_missing(verdicts), *_reach(rates)),
+        *(*_disagree(verdicts, rates), *_order(rates), *_one_run(rates)),
+    ]
 
 
 def _copied(copies: Mapping[int, int]) -> Iterator[SweepCheck]:
@@ -52,12 +55,24 @@ def _reach(rates: Sequence[RateVerdict]) -> Iterator[SweepCheck]:
         yield SweepCheck("one_point_only", "warning", said, rates[0].rows)
     if last is not None and first is None:
         said = f"no limit breaks up to {rates[-1].rate_per_s:.4g} requests a second: the rate is a lower bound"
+        if not rates[-1].holds:
+            said = f"nothing above {last.rate_per_s:.4g} requests a second can be judged: the rate is a lower bound"
         yield SweepCheck("still_passing", "warning", said, rates[-1].rows)
     if last is None and first is not None:
         said = f"the lowest rate, {first.rate_per_s:.4g} a second, fails: the rate that holds lies below the sweep"
         if first is not rates[0]:
             said = f"{first.rate_per_s:.4g} requests a second fail, and no rate below is known to hold"
         yield SweepCheck("nothing_holds", "warning", said, first.rows)
+
+
+def _disagree(verdicts: Sequence[PointVerdict], rates: Sequence[RateVerdict]) -> Iterator[SweepCheck]:
+    """Rates of which one run holds every limit and another does not."""
+    for rate in rates:
+        found = {verdicts[row].holds for row in rate.rows}
+        if {True, False} <= found:
+            verdict = "holds" if rate.holds else "does not hold"
+            said = f"runs of {rate.rate_per_s:.4g} requests a second hold and break limits; together the rate {verdict}"
+            yield SweepCheck("repeats_disagree", "warning", said, rate.rows)
 
 
 def _order(rates: Sequence[RateVerdict]) -> Iterator[SweepCheck]:

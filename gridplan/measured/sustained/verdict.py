@@ -176,9 +176,9 @@ def judge_rates(verdicts: Sequence[PointVerdict]) -> tuple[RateVerdict, ...]:
 
 def _rate(rate: float, runs: Sequence[PointVerdict]) -> RateVerdict:
     limits = tuple(_median([run.limits[k] for run in runs]) for k in range(len(runs[0].limits)))
-    # A rate is overloaded where most of its runs are.
+    # A rate is overloaded where half of its runs are.
     over = [name for run in runs for name in run.overloaded]
-    most = 2 * sum(bool(run.overloaded) for run in runs) > len(runs)
+    most = 2 * sum(bool(run.overloaded) for run in runs) >= len(runs)
     counted = [run.point.requests_completed for run in runs]
     known = [count for count in counted if count is not None]
     requests = sum(known) if len(known) == len(counted) else None

@@ -8,6 +8,7 @@ from gridplan.measured.sustained.checks.length import repeats_differ, run_too_sh
 from gridplan.measured.sustained.checks.little import concurrency, parts, per_event, with_first
 from gridplan.measured.sustained.checks.loop import closed_as_open, not_open
 from gridplan.measured.sustained.checks.served import errors_over_budget, few_tokens, not_steady, over_saturated
+from gridplan.measured.sustained.checks.settings import mixed_settings, served_more
 from gridplan.measured.sustained.checks.units import percentiles_fall, swapped_units
 
 __all__ = ["check_points"]
@@ -15,7 +16,7 @@ __all__ = ["check_points"]
 _CHECKS = (
     *(percentiles_fall, swapped_units, parts, concurrency, per_event, with_first, below_least_possible, warm_cache),
     *(over_saturated, few_tokens, errors_over_budget, closed_as_open, not_open, run_too_short, too_few_requests),
-    *(repeats_differ, other_workload),
+    *(repeats_differ, other_workload, mixed_settings, served_more),
 )
 
 

@@ -70,6 +70,11 @@ def _parts(load: Load, point: SweepPoint) -> Found | None:
         last_s = _at(point.e2e, name)
         if last_s is not None and ttft_s > FIRST_OVER_LAST * last_s:
             return f"{_n(name)} TTFT {_s(ttft_s)} is longer than E2E {_s(last_s)}", ("ttft", "e2e")
+    for low, early_s in _percentiles(point.ttft):
+        for high, late_s in _percentiles(point.e2e):
+            if high >= low and early_s > FIRST_OVER_LAST * late_s:
+                said = f"p{low:g} TTFT {_s(early_s)} is longer than p{high:g} E2E {_s(late_s)}"
+                return said, ("ttft", "e2e")
     if point.tpot is None:
         return None
     tokens = load.output_tokens(point)
@@ -99,6 +104,9 @@ def _plausible(point: SweepPoint) -> Found | None:
             value_s = _at(latency, name)
             if value_s is not None and not least_s <= value_s <= most_s:
                 return f"{_n(name)} {figure.upper()} of {_s(value_s)} is that of no server", (figure,)
+        for percentile, value_s in _percentiles(latency):
+            if percentile > 50.0 and value_s < least_s:
+                return f"p{percentile:g} {figure.upper()} of {_s(value_s)} is that of no server", (figure,)
     return None
 
 
@@ -149,6 +157,11 @@ def _statistics(latency: Latency | None) -> list[tuple[str | float, float]]:
         return []
     found: list[tuple[str | float, float]] = [("mean", latency.mean_s)] if latency.mean_s else []
     return found + [(p, value) for p, value in latency.percentiles_s.items() if 0 < p < 100 and value > 0]
+
+
+def _percentiles(latency: Latency | None) -> list[tuple[float, float]]:
+    """Inner percentiles that are above 0."""
+    return [(name, value) for name, value in _statistics(latency) if not isinstance(name, str)]
 
 
 def _at(latency: Latency | None, name: str | float) -> float | None:
