@@ -13,7 +13,7 @@ from gridplan.chain.codes import NULL, choices
 from gridplan.chain.graph import Array
 from gridplan.chain.replica import LIMITS, Replica, lengths, point_at
 from gridplan.formulas.replica import OperatingPoint
-from gridplan.formulas.replica.held import LATENCIES, Limit, limit_margin, shown
+from gridplan.formulas.replica.held import FAR_S, LATENCIES, Limit, limit_margin, shown
 from gridplan.formulas.replica.traffic import class_first
 
 __all__ = [
@@ -30,9 +30,6 @@ __all__ = [
 
 NO_LIMIT = -1.0
 """The share at which a limit that does not exist is stated."""
-
-NO_LIMIT_S = 1e9
-"""Stands for a limit that a class does not have [s]."""
 
 _ITL = LIMITS.index("class_itl_slo_s")
 _FLAGS = choices("latency_flag")
@@ -137,7 +134,7 @@ def _over(rate: Array, by_class: Sequence[Array]) -> Array:
 def _given(limits: Sequence[Array]) -> dict[str, Array | None]:
     """Limits as the formulas take them: none at all, or far away for the classes that have none."""
     return {
-        name.removeprefix("class_"): None if np.all(np.isnan(limit)) else np.where(np.isnan(limit), NO_LIMIT_S, limit)
+        name.removeprefix("class_"): None if np.all(np.isnan(limit)) else np.where(np.isnan(limit), FAR_S, limit)
         for name, limit in zip(LIMITS, limits, strict=True)
     }
 

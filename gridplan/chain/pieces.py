@@ -11,7 +11,7 @@ import numpy as np
 from gridplan.chain.graph import Array
 from gridplan.chain.replica import CLASS_FIRST, in_order
 
-__all__ = ["at_cells", "in_pieces", "rows_of"]
+__all__ = ["at_cells", "cells_of", "in_pieces", "rows_of"]
 
 PIECE = 50_000
 """Cells that are worked on at once, where there are few classes (policy): some 50 MB for a percentile."""
@@ -22,14 +22,18 @@ MANY_CLASSES = 8
 
 def in_pieces(function: Callable[..., Any], names: Sequence[str], rate: Array, *inputs: Array) -> Any:
     """`function(rate, *inputs)`, inputs by `names`; in pieces where cells times classes are many."""
-    leads = (_class_last(name, item)[0] for name, item in zip(names, inputs, strict=True))
-    shape = np.broadcast_shapes(rate.shape, *leads)
+    shape = np.broadcast_shapes(rate.shape, cells_of(names, inputs))
     cells = prod(shape)
     if cells <= _cells_at_once(_classes(names, inputs)):
         return function(rate, *inputs)
     found = at_cells(function, names, np.unravel_index(np.arange(cells), shape), shape, rate, *inputs)
     results = tuple(item.reshape(shape) for item in found)
     return results if len(results) > 1 else results[0]
+
+
+def cells_of(names: Sequence[str], inputs: Sequence[Array]) -> tuple[int, ...]:
+    """The shape of the cells that quantities span together, without their class axes."""
+    return np.broadcast_shapes(*(_class_last(name, item)[0] for name, item in zip(names, inputs, strict=True)))
 
 
 def at_cells(

@@ -8,7 +8,7 @@ from gridplan.chain.codes import LIMITS as BINDING
 from gridplan.chain.codes import NULL, choices
 from gridplan.chain.figures import flags, limits_of, output_scv
 from gridplan.chain.graph import Array
-from gridplan.chain.pieces import at_cells
+from gridplan.chain.pieces import at_cells, cells_of
 from gridplan.chain.replica import (
     CLASS_FIRST,
     GROUPS,
@@ -51,8 +51,7 @@ _TTFT = BINDS.index("ttft")
 
 def queueing(physical_reason_code: Array, *inputs: Array) -> tuple[Array, ...]:
     """`OUTPUTS` of every cell that can run; NaN and -1 elsewhere. `inputs` as `INPUTS` names them."""
-    leads = [_lead(name, item) for name, item in zip(INPUTS, inputs, strict=True)]
-    shape = np.broadcast_shapes(np.shape(physical_reason_code), *leads)
+    shape = np.broadcast_shapes(np.shape(physical_reason_code), cells_of(INPUTS, inputs))
     runs = np.flatnonzero(np.broadcast_to(physical_reason_code == NULL, shape))
     results = _none(shape)
     if runs.size:
@@ -82,12 +81,6 @@ def nothing(capacity_model_code: Array) -> tuple[Array, ...]:
 
 def _none(shape: tuple[int, ...]) -> tuple[Array, ...]:
     return tuple(np.full(shape, np.nan if name in _FLOATS else NULL) for name in OUTPUTS)
-
-
-def _lead(name: str, item: Array) -> tuple[int, ...]:
-    if name in CLASS_FIRST:
-        return item.shape[1:]
-    return item.shape[:-1] if name.startswith("class_") else item.shape
 
 
 def _rows(_: Array, *inputs: Array) -> tuple[Array, ...]:
@@ -132,8 +125,8 @@ class _Machines:
         """Rate at which work that grows with traffic takes all the time [req/s]; no replica is stable there.
 
         Reads of experts, which come on top, are left out: they grow more slowly than the batch. So is what a step with
-        prompts costs once: where every step has it, it does not grow. A replica without such
-        work can fill its slots, or take one token budget of prompts a step.
+        prompts costs once: where every step has it, it does not grow. A replica without such work can fill its slots,
+        or take one token budget of prompts a step.
         """
         made = self.replica
         prompt, uncached, output = lengths(made)

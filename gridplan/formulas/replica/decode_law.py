@@ -14,7 +14,7 @@ from gridplan.formulas.replica.traffic import Array, class_first_within, traffic
 if TYPE_CHECKING:
     from gridplan.formulas.replica.point import OperatingPoint
 
-__all__ = ["decode_law", "e2e_mixture", "e2e_share", "tpot_mixture"]
+__all__ = ["decode_law", "e2e_mixture", "e2e_share", "tpot_mixture", "tpot_share"]
 
 STRATUM_SHAPE = 0.8
 """Lower edge to mean of the longest stratum of lengths, in deviations: 1 for an exponential tail, 0.71 to 0.89 for the
@@ -68,6 +68,12 @@ def e2e_mixture(point: OperatingPoint, output_scv: Value | None = None) -> Mixtu
     ]
     parts = [np.concatenate([np.broadcast_to(part, shape) for part in pair]) for pair in pairs]
     return Mixture(parts[0], parts[1], parts[2], parts[3])
+
+
+def tpot_share(point: OperatingPoint, limit: Array) -> Array:
+    """Share of requests by class whose TPOT is at most a limit [1], class axis first; 1 for answers of one token."""
+    n = point._load.steps
+    return np.where(n > 0.0, mixture_share(*decode_law(point), n * limit), 1.0)
 
 
 def e2e_share(point: OperatingPoint, limit: Array, output_scv: Value | None = None) -> Array:

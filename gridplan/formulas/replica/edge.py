@@ -82,7 +82,7 @@ def edge(load_at: LoadAt, limits: Mapping[str, Limit], top: Array, output_scv: A
         raised = others.min(axis=0)
         own = lowest[relieved] == BINDS.index(lifted)
         known = np.where(np.isnan(after_rate[relieved]), np.inf, after_rate[relieved])
-        even = np.abs(raised - known) <= TIE * known
+        even = np.isfinite(known) & (np.abs(raised - known) <= TIE * known)
         more = own | even | (raised > known)
         at = relieved[more]
         lowest[at], after_rate[at] = BINDS.index(lifted), raised[more]

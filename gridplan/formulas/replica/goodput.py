@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gridplan.formulas._types import Value
-from gridplan.formulas.replica.decode_law import decode_law, e2e_share
+from gridplan.formulas.replica.decode_law import decode_law, e2e_share, tpot_share
 from gridplan.formulas.replica.gaps import gap_met_share
-from gridplan.formulas.replica.mixture import mixture_share
 from gridplan.formulas.replica.steady import ratio
 from gridplan.formulas.replica.traffic import Array, Traffic, by_class_last, class_first_within, traffic_mean
 
@@ -88,7 +87,7 @@ def _shares(
     one = np.ones((load.classes, *(1,) * len(load.lead)))
     return (
         one if ttft is None else point._ttft_law.share(ttft),
-        one if tpot is None else _tpot_share(point, tpot),
+        one if tpot is None else tpot_share(point, tpot),
         one if e2e is None else e2e_share(point, e2e, output_scv),
         one if itl is None else gap_met_share(load, point._state, point._gap_law, itl),
     )
@@ -102,11 +101,6 @@ def _limit(name: str, value: Value | None, load: Traffic) -> Array | None:
     if np.any(array <= 0.0):
         raise ValueError(f"{name} must be above 0")
     return array if array.ndim == 0 else class_first_within(name, array, load)
-
-
-def _tpot_share(point: OperatingPoint, limit: Array) -> Array:
-    n = point._load.steps
-    return np.where(n > 0.0, mixture_share(*decode_law(point), n * limit), 1.0)
 
 
 def _coupled(

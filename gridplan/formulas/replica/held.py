@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gridplan.formulas._types import Value
-from gridplan.formulas.replica.decode_law import decode_law, e2e_share
+from gridplan.formulas.replica.decode_law import e2e_share, tpot_share
 from gridplan.formulas.replica.mixture import mixture_share
 from gridplan.formulas.replica.point import OperatingPoint
 from gridplan.formulas.replica.steady import ratio
 from gridplan.formulas.replica.traffic import Array, traffic_mean
 
-__all__ = ["LATENCIES", "Limit", "limit_margin", "shown"]
+__all__ = ["FAR_S", "LATENCIES", "Limit", "limit_margin", "shown"]
 
 LATENCIES = ("ttft", "tpot", "e2e", "itl")
 """Latencies that can have a limit."""
@@ -28,7 +28,7 @@ MOST = 30.0
 Flags = npt.NDArray[np.bool_]
 
 FAR_S = 1e9
-"""Stands for a limit that some requests do not have [s]."""
+"""Stands for a limit that some requests do not have [s] (policy)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +108,13 @@ def _weight(point: OperatingPoint, latency: str) -> Array:
 
 def _share(point: OperatingPoint, latency: str, limit: Limit, output_scv: Value | None) -> Array:
     """Share of each class within its limit [1], class axis first."""
-    load = point._load
     seconds = np.where(np.isnan(limit.seconds), FAR_S, limit.seconds)
     if latency == "ttft":
         return point._ttft_law.share(seconds)
     if latency == "e2e":
         return e2e_share(point, seconds, output_scv)
     if latency == "tpot":
-        return np.where(load.steps > 0.0, mixture_share(*decode_law(point), load.steps * seconds), 1.0)
+        return tpot_share(point, seconds)
     return _gap_share(point, seconds)
 
 
