@@ -67,7 +67,34 @@ _UNITS: Mapping[str, Mapping[str, Fraction]] = {
     "count": _COUNT,
     "GPUs": {"GPUs": Fraction(1), "GPU": Fraction(1)},
     "USD/h": {"USD/h": Fraction(1), "$/h": Fraction(1), "USD/d": Fraction(1, 24), "USD/day": Fraction(1, 24)},
-    "USD": {"USD": Fraction(1), "$": Fraction(1)},
+    "USD": {"USD": Fraction(1), "$": Fraction(1)} | _scaled({"k": 10**3, "M": 10**6}, "USD", "$"),
+    "USD/month": {
+        f"{prefix}{word}/{per}": Fraction(factor) * share
+        for prefix, factor in {"": 1, "k": 10**3, "M": 10**6}.items()
+        for word in ("USD", "$")
+        for per, share in {"month": Fraction(1), "year": Fraction(1, 12)}.items()
+    },
+    "USD/kWh": {
+        f"{word}/{per}": f for word in ("USD", "$") for per, f in (("kWh", Fraction(1)), ("MWh", Fraction(1, 1000)))
+    },
+    "USD/Mtok": {
+        f"{word}/{per}": factor
+        for word in ("USD", "$")
+        for per, factor in (
+            ("Mtok", Fraction(1)),
+            ("M tokens", Fraction(1)),
+            ("1M tokens", Fraction(1)),
+            ("ktok", Fraction(1000)),
+        )
+    },
+    "years": {
+        "years": Fraction(1),
+        "year": Fraction(1),
+        "y": Fraction(1),
+        "months": Fraction(1, 12),
+        "month": Fraction(1, 12),
+    },
+    "kW": {"kW": Fraction(1), "W": Fraction(1, 1000), "MW": Fraction(1000)},
     "W": _scaled({"": 1, "k": 10**3, "M": 10**6}, "W"),
     "1": {"%": Fraction(1, 100)},
 }

@@ -90,6 +90,8 @@ def gpu_values(labels: Labels) -> dict[str, Field]:
         ),
     }
 
+    values["power_w_per_gpu"] = labels.attribute("gpu", labels.gpu, gpu, "power_w_per_gpu", "tdp_w")
+
     def flops(name: str | None, weight: str | None) -> float | None:
         if name is None or weight is None:
             return None

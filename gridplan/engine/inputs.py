@@ -47,6 +47,9 @@ _CODES = {
     "e2e_latency_basis": "e2e_latency_basis_code",
     "capacity_model": "capacity_model_code",
     "latency_model": "latency_model_code",
+    "redundancy_basis": "redundancy_basis_code",
+    "maintenance_domain": "maintenance_domain_code",
+    "purchase": "purchase_code",
     "routing": "routing_code",
 }
 """Label inputs that choose between formulas, and the code arrays the chain reads instead."""
@@ -58,7 +61,11 @@ _PLAIN = (
     *("kv_pool_tokens_given", "kv_bytes_per_token_given", "kv_bytes_per_sequence_given", "decode_tokens_per_s"),
     *("step_weights_s", "step_per_context_token_s", "prefill_per_token_s", "step_per_sequence_s", "e2e_latency_s"),
     *("lambda_instance_given", "decode_batch", "decode_context_tokens", "decode_tokens_at_concurrency"),
-    "closed_loop_concurrency",
+    *("closed_loop_concurrency", "maintenance_units", "mtbf_h", "mttr_h", "availability_target", "load_floor", "users"),
+    *("budget_usd_per_month", "power_budget_kw", "reserved_usd_per_node_hour", "reserved_discount", "commitment_years"),
+    *("spot_share", "capital_usd_per_node", "amortization_years", "residual_share", "interest_rate"),
+    *("hosting_usd_per_node_month", "power_w_per_node", "power_utilization", "pue", "usd_per_kwh"),
+    *("api_usd_per_mtok_input", "api_usd_per_mtok_cached", "api_usd_per_mtok_output"),
 )
 """Numeric inputs that no catalog provides; defaults are those of the dictionary."""
 
@@ -105,6 +112,7 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     values.update(legality(named, values))
     pricing = Pricing.of(named, values)
     values.update(pricing.values())
+    resolver.resolve("failure_policy")
     values.update(_codes(resolver))  # first: numbers may differ by one of these labels
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
     values["step_per_sequence_given_s"] = values.pop("step_per_sequence_s")  # the chain makes the figure in use

@@ -68,6 +68,9 @@ class Pricing:
             if name == "gpus_per_node":
                 self._refuse_other_size(default)
             values[name] = resolver.resolve(name, default, self.labels.of("instance", self.shape, catalog.instance))
+        spot = lookup(lambda i: None if i is None else catalog.instance(i).spot_usd, self.shape)
+        of_shape = self.labels.of("instance", self.shape, catalog.instance)
+        values["spot_usd_per_node_hour"] = resolver.resolve("spot_usd_per_node_hour", spot, of_shape)
         # A price of a GPU, where stated, is the price; that of a node does not count beside it.
         values["usd_per_node_hour"] = combine(_unless, values["usd_per_node_hour"], values["usd_per_gpu_hour"])
         if {"usd_per_gpu_hour", "usd_per_node_hour"} <= set(resolver.grid.given):
