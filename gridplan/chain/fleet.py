@@ -12,11 +12,11 @@ import numpy as np
 from gridplan.chain.graph import Array, spread
 from gridplan.chain.kernels import kernels
 from gridplan.chain.reads import Reads
+from gridplan.chain.redundancy import left_of
 from gridplan.formulas.fleet import carries
 from gridplan.rounding import ceil_exact
 
 __all__ = [
-    "arrival_rate_next_step",
     "burst_to_slo",
     "busy",
     "carried",
@@ -27,7 +27,6 @@ __all__ = [
     "gpus_per_replica",
     "gpus_stranded",
     "headroom_kept_after_loss",
-    "nodes",
     "output_tokens_per_s_replica",
     "planned_rate_per_replica",
     "replicas_active",
@@ -45,31 +44,12 @@ def gpus_per_replica(tensor_parallel: Array, pipeline_parallel: Array, data_para
     return tensor_parallel * pipeline_parallel * data_parallel
 
 
-def nodes(replicas: Array, node_replicas: Array, replica_nodes: Array, nodes_given: Array) -> Array:
-    """Nodes of the fleet [nodes]: planned so that no replica straddles two, or as given."""
-    planned = _ceil_whole(replicas, np.maximum(node_replicas, 1.0)) * replica_nodes
-    absent = np.isnan(nodes_given)
-    if np.all(absent):
-        return spread(planned, nodes_given)
-    return np.where(np.isnan(planned) | absent, planned, nodes_given)
-
-
 def replicas_deployed(nodes: Array, replicas: Array, node_replicas: Array, replica_nodes: Array) -> Array:
     """Whole replicas that the nodes hold [replicas]; without a node size, the replicas planned."""
     groups = nodes if np.all(replica_nodes == 1.0) else np.floor(nodes / replica_nodes)
     held = groups * np.maximum(node_replicas, 1.0)
     sized = ~np.isnan(node_replicas)
     return spread(held, replicas) if np.all(sized) else np.where(sized, held, replicas)
-
-
-def _ceil_whole(number: Array, divisor: Array) -> Array:
-    """The quotient of whole numbers rounded up.
-
-    Below 2**53 it needs no guard: it is exact where it is whole, and rounds to no other whole number where it is not.
-    """
-    if np.all(divisor == 1.0):
-        return spread(number, divisor)
-    return np.asarray(np.ceil(number / divisor))
 
 
 def gpus_deployed(nodes: Array, gpus_per_node: Array) -> Array:
@@ -100,21 +80,6 @@ def slo_held_after_loss(
     """1 where the peak stays within the rate at which limits hold, else 0; null where that rate counts slots only."""
     rate = np.where(slots_basis == 1, np.nan, lambda_instance)
     result: Array = carries(arrival_rate, replicas_after_loss * rate)
-    return result
-
-
-def arrival_rate_next_step(
-    replicas_deployed: Array,
-    redundancy: Array,
-    failure_domain_code: Array,
-    node_replicas: Array,
-    zones: Array,
-    lambda_safe: Array,
-) -> Array:
-    """Largest arrival rate whose plan with spares needs no more nodes [req/s]."""
-    result: Array = (
-        kernels.most_active(replicas_deployed, redundancy, failure_domain_code, node_replicas, zones) * lambda_safe
-    )
     return result
 
 
@@ -179,12 +144,10 @@ def utilization(arrival_rate: Array, capacity: Array) -> Array:
 
 
 def replicas_after_loss(
-    replicas_deployed: Array, lost_units: Array, lost_domain_code: Array, node_replicas: Array, zones: Array
+    replicas_deployed: Array, lost_outright: Array, lost_zones: Array, zones: Array, node_replicas: Array
 ) -> Array:
-    """Replicas left after the loss [replicas]; losing nothing leaves all, also where a node's size is not known."""
-    left: Array = kernels.replicas_after_loss(replicas_deployed, lost_units, lost_domain_code, node_replicas, zones)
-    nothing = lost_units == 0
-    return np.where(nothing, replicas_deployed, left) if np.any(nothing) else left
+    """Replicas left after the stated loss [replicas]."""
+    return left_of(replicas_deployed, lost_outright, lost_zones, zones, node_replicas)
 
 
 def tpot_dense_s(step_fixed_s: Array, busy: Array) -> Array:

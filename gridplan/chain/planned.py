@@ -10,7 +10,7 @@ import numpy as np
 
 from gridplan.chain.codes import NULL, choices, code
 from gridplan.chain.graph import Array
-from gridplan.chain.kernels import kernels
+from gridplan.chain.redundancy import left_of, stated_losses
 
 __all__ = [
     "batch_mean",
@@ -42,7 +42,8 @@ def rate_domain_lost(
     arrival_rate: Array, replicas_deployed: Array, failure_domain_code: Array, node_replicas: Array, zones: Array
 ) -> Array:
     """Rate of each replica after the loss of one failure domain [req/s]; null where nothing is left."""
-    left = kernels.replicas_after_loss(replicas_deployed, 1.0, failure_domain_code, node_replicas, zones)
+    outright, in_zones = stated_losses(np.ones((1,) * failure_domain_code.ndim), failure_domain_code, node_replicas)
+    left = left_of(replicas_deployed, outright, in_zones, zones, node_replicas)
     return arrival_rate / np.where(left > 0.0, left, np.nan)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridplan.chain import fleet, kv, memory, planned, prefill, queueing
+from gridplan.chain import fleet, kv, memory, planned, prefill, queueing, redundancy
 from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
@@ -42,6 +42,16 @@ _QUEUEING = _by_output(
 )
 """The same where every cell takes its latencies from the operating point."""
 
+_PLAIN_SPARES = _by_output(
+    step("replicas_target", memory.as_it_is, value="replicas_active"),
+    step("replicas_kept", memory.as_it_is, value="replicas_kept_by_spares"),
+    step("replicas", redundancy.replicas_over_zones),
+    step("nodes", redundancy.nodes),
+    step("active_left", redundancy.active_left),
+    step("arrival_rate_next_step", redundancy.rate_next_step),
+)
+"""The same where all spares keep the headroom, and no share of time is asked for in their place."""
+
 _NO_QUEUE = _by_output(
     Step(tuple(f"queueing_{name}" for name in queueing.OUTPUTS), queueing.nothing, ("capacity_model_code",)),
 )
@@ -55,15 +65,17 @@ def steps_for(
     curves: bool = False,
     simulate: bool = False,
     queue_capacity: bool = True,
+    plain_spares: bool = False,
 ) -> tuple[Step, ...]:
     """The plan for a cube in which every model charges every token alike (`uniform`), or has no experts (`dense`).
 
     `by_queue` says that every cell takes its latencies from the operating point, `curves` that they are read from one
     curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps,
-    `queue_capacity` that some cell takes its rate from the queueing model.
+    `queue_capacity` that some cell takes its rate from the queueing model, `plain_spares` that all spares are a number
+    of failure domains whose loss keeps the headroom.
     """
     chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if by_queue else {})
-    chosen |= {} if queue_capacity else _NO_QUEUE
+    chosen |= ({} if queue_capacity else _NO_QUEUE) | (_PLAIN_SPARES if plain_spares else {})
     steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
     if not curves and not simulate:
         return steps

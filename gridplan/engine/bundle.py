@@ -46,7 +46,9 @@ class Inputs:
         dense = not np.any(np.nan_to_num(self.values["experts_read_bytes"].data))
         queueing = bool((self.values["latency_model_code"].data == code("latency_model", "queueing")).all())
         capacity = self.values["capacity_model_code"].data == code("capacity_model", "queueing")
-        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)))
+        by_slo = self.values["redundancy_basis_code"].data == code("redundancy_basis", "slo")
+        plain = not np.any(by_slo) and bool(np.isnan(self.values["availability_target"].data).all())
+        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)), plain)
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

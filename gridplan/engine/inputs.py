@@ -26,6 +26,7 @@ from gridplan.engine.kv_fields import kv_values
 from gridplan.engine.labels import Labels
 from gridplan.engine.margins import margin_values
 from gridplan.engine.needs import check_needs, incomplete
+from gridplan.engine.needs_fleet import spares_by_availability
 from gridplan.engine.prefill_fields import attention_values
 from gridplan.engine.price import Pricing
 from gridplan.engine.resolve import Resolver, unknown_labels
@@ -115,6 +116,7 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     resolver.resolve("failure_policy")
     values.update(_codes(resolver))  # first: numbers may differ by one of these labels
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
+    spares_by_availability(resolver, values)
     values["step_per_sequence_given_s"] = values.pop("step_per_sequence_s")  # the chain makes the figure in use
     values.update(margin_values(resolver))
     values.update(resolve_classes(resolver))

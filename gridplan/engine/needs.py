@@ -8,6 +8,7 @@ import numpy as np
 
 from gridplan.chain.codes import code
 from gridplan.engine.field import Field
+from gridplan.engine.needs_fleet import check_fleet
 from gridplan.engine.needs_memory import check_budget, check_windows, has_values
 from gridplan.engine.resolve import Resolver
 
@@ -96,7 +97,7 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
                 resolver.problem(f"{name} is needed: capacity_model {model} {why}", name)
     check_budget(resolver, values, labels)
     check_windows(resolver, values, labels)
-    _check_domains(resolver, values)
+    check_fleet(resolver, values)
 
 
 def _known(labels: Mapping[str, Field], name: str) -> np.ndarray:
@@ -186,21 +187,3 @@ def _needs_measured(values: Mapping[str, Field], labels: Mapping[str, Field]) ->
     if np.isnan(values["lambda_instance_given"].data).all():
         return {"lambda_instance_given": "takes the rate of one replica from a load sweep"}
     return {}
-
-
-def _check_domains(resolver: Resolver, values: Mapping[str, Field]) -> None:
-    zone = values["failure_domain_code"].data == code("failure_domain", "zone")
-    short = zone & (values["redundancy"].data > 0) & (values["zones"].data <= values["redundancy"].data)
-    if short.any():
-        resolver.problem(
-            "failure_domain zone needs more zones than redundancy: set zones, or nothing is left after the loss",
-            "zones",
-        )
-    no_node = np.isnan(values["gpus_per_node"].data)
-    node = (values["failure_domain_code"].data == code("failure_domain", "node")) & (values["redundancy"].data > 0)
-    if (node & no_node).all():
-        resolver.problem("failure_domain node needs the size of a node: an instance, or gpus_per_node", "gpus_per_node")
-    if (~np.isnan(values["nodes_given"].data) & no_node).any():
-        resolver.problem("nodes_given needs the size of a node: an instance, or gpus_per_node", "gpus_per_node")
-    if (~np.isnan(values["usd_per_node_hour"].data) & no_node).any():
-        resolver.problem("usd_per_node_hour needs the size of a node: gpus_per_node", "gpus_per_node")

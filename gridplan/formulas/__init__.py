@@ -16,6 +16,7 @@ from gridplan.formulas.activation import (
     expert_workspace_bytes,
     hidden_states_bytes,
 )
+from gridplan.formulas.availability import enough_up, most_needed, unit_availability, units_for_availability
 from gridplan.formulas.budget import (
     budget_sum_bytes,
     context_share_bytes,
@@ -138,6 +139,8 @@ from gridplan.formulas.queueing import (
 from gridplan.formulas.redundancy import (
     FAILURE_DOMAINS,
     failure_domain_code,
+    lost_outright,
+    lost_zones,
     most_active,
     replicas,
     replicas_after_loss,
@@ -190,6 +193,7 @@ from gridplan.formulas.step_time import (
     step_overheads_s,
     step_per_sequence_total_s,
 )
+from gridplan.formulas.survival import nodes_surviving, replicas_left
 from gridplan.formulas.weights import (
     dense_rank_ratio,
     expert_padding_ratio,
@@ -219,6 +223,7 @@ from gridplan.formulas.workload import (
     step_context_tokens_final,
     step_context_tokens_mean,
 )
+from gridplan.formulas.zones import units_in_fullest_zone, units_left, units_over_zones
 
 __all__ = [
     "FAILURE_DOMAINS",
@@ -267,6 +272,7 @@ __all__ = [
     "draft_weights_bytes_per_gpu",
     "energy_kwh_per_mtok",
     "energy_usd_per_mtok",
+    "enough_up",
     "erlang_b",
     "erlang_c",
     "expert_padding_ratio",
@@ -302,6 +308,8 @@ __all__ = [
     "length_nodes_scv",
     "little_in_flight",
     "lora_bytes",
+    "lost_outright",
+    "lost_zones",
     "lowest",
     "machine_intensity",
     "memory_magnitude_bytes",
@@ -311,8 +319,10 @@ __all__ = [
     "mmcc_servers_needed",
     "moe_stage_ratio",
     "most_active",
+    "most_needed",
     "nodes_for",
     "nodes_per_replica",
+    "nodes_surviving",
     "operating_point",
     "output_tokens_mean",
     "pool_share",
@@ -339,6 +349,7 @@ __all__ = [
     "replicas_cold_start",
     "replicas_fractional",
     "replicas_in_nodes",
+    "replicas_left",
     "replicas_needed",
     "replicas_per_node",
     "replicated_rank_ratio",
@@ -377,6 +388,11 @@ __all__ = [
     "uncached_tokens",
     "uncached_tokens_max",
     "uncached_tokens_mean",
+    "unit_availability",
+    "units_for_availability",
+    "units_in_fullest_zone",
+    "units_left",
+    "units_over_zones",
     "usable_memory_bytes",
     "usd_per_day",
     "usd_per_hour_gpus",

@@ -1,8 +1,9 @@
-"""Spares for lost failure domains, and what a loss leaves.
+"""Spares for lost failure domains, and what a loss leaves, counted in replicas.
 
 A lost GPU takes its whole replica with it, so spares are replicas; a lost node takes all replicas in it (or the one
 wide replica that reaches into it), a lost zone its share of an even spread. Source: "Capacity Planning: From Traffic
-Profile to GPU Count", sections 4.4 and 6, which plans a spare GPU and asks for a lost node: two different spares.
+Profile to GPU Count", sections 4.4 and 6, which plans a spare GPU and asks for a lost node: two different spares. What
+whole nodes add to that is in `survival`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import numpy as np
 
 from gridplan.formulas._broadcast import count, is_labelled
 from gridplan.formulas._types import Value
-from gridplan.rounding import ceil_exact, floor_exact
+from gridplan.formulas.zones import units_left, units_over_zones
 
 __all__ = [
     "FAILURE_DOMAINS",
     "failure_domain_code",
+    "lost_outright",
+    "lost_zones",
     "most_active",
     "replicas",
     "replicas_after_loss",
@@ -50,21 +53,43 @@ def failure_domain_code(failure_domain: Value) -> Value:
 
 
 @count
+def lost_outright(units: Value, failure_domain_code: Value, replicas_per_node: Value) -> Value:
+    """Replicas that so many lost domains take, wherever they are: u, u max(1, replicas per node) for nodes [count].
+
+    0 for zones, whose loss depends on the spread (`lost_zones`), and where no unit is lost.
+
+    >>> lost_outright(2, failure_domain_code("gpu"), 8), lost_outright(2, failure_domain_code("node"), 8)
+    (2, 16)
+    """
+    each: Any = np.where(failure_domain_code == _NODE, np.maximum(replicas_per_node, 1.0), 1.0)
+    return np.where((failure_domain_code == _ZONE) | (units == 0.0), 0.0 * units, units * each)
+
+
+@count
+def lost_zones(units: Value, failure_domain_code: Value) -> Value:
+    """Zones among so many lost domains [count]: all of them where the domain is the zone, else 0.
+
+    >>> lost_zones(2, failure_domain_code("zone")), lost_zones(2, failure_domain_code("node"))
+    (2, 0)
+    """
+    return np.where(failure_domain_code == _ZONE, units, 0.0 * units)
+
+
+@count
 def spare_replicas(
     replicas_active: Value, redundancy: Value, failure_domain_code: Value, replicas_per_node: Value, zones: Value
 ) -> Value:
     """Replicas to add so that `redundancy` lost domains leave at least replicas_active [count].
 
-    r for gpu and replica; r max(1, replicas per node) for node; for zone the least n - active with
-    n - r ceil(n / zones) >= active, which is r ceil(active / (zones - r)). NaN where zones do not exceed r > 0.
+    r for gpu and replica; r max(1, replicas per node) for node; for zone r ceil(active / (zones - r)), which is the
+    least number whose even spread keeps that many. NaN where zones do not exceed r > 0.
 
     >>> spare_replicas(9, 1, failure_domain_code("gpu"), 8, 1), spare_replicas(9, 1, failure_domain_code("node"), 8, 1)
     (1, 8)
     >>> spare_replicas(9, 1, failure_domain_code("zone"), 8, 3)
     5
     """
-    # NaN active stays NaN in the spares, too.
-    return _spare(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones) + 0.0 * replicas_active
+    return _planned(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones) - replicas_active
 
 
 @count
@@ -76,7 +101,7 @@ def replicas(
     >>> replicas(9, 1, failure_domain_code("gpu"), 8, 1), replicas(9, 1, failure_domain_code("zone"), 8, 3)
     (10, 14)
     """
-    return replicas_active + _spare(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones)
+    return _planned(replicas_active, redundancy, failure_domain_code, replicas_per_node, zones)
 
 
 @count
@@ -85,17 +110,16 @@ def replicas_after_loss(
 ) -> Value:
     """Replicas that are left when `lost_units` domains fail at their worst, at least 0 [count].
 
-    Each lost gpu or replica takes one replica, each node max(1, replicas per node), each zone ceil(deployed / zones).
+    Each lost gpu or replica takes one replica, each node max(1, replicas per node), each zone its share of an even
+    spread of replicas, the fullest first.
 
     >>> replicas_after_loss(16, 1, failure_domain_code("gpu"), 8, 1)
     15
     >>> replicas_after_loss(16, 1, failure_domain_code("node"), 8, 1)
     8
     """
-    hit: Any = np.where(lost_domain_code == _NODE, np.maximum(replicas_per_node, 1.0), 1.0)
-    if np.any(lost_domain_code == _ZONE):
-        hit = np.where(lost_domain_code == _ZONE, ceil_exact(replicas_deployed / zones), hit)
-    return np.maximum(replicas_deployed - lost_units * hit, 0.0)
+    left = _kernel(units_left)(replicas_deployed, _kernel(lost_zones)(lost_units, lost_domain_code), zones)
+    return np.maximum(left - _kernel(lost_outright)(lost_units, lost_domain_code, replicas_per_node), 0.0)
 
 
 @count
@@ -104,28 +128,23 @@ def most_active(
 ) -> Value:
     """Largest replicas_active whose plan with redundancy fits the replicas deployed [count]; 0 when none does.
 
-    The inverse of `replicas`. For zones a plan of n keeps n - r ceil(n / z), which is largest either at n = deployed or
-    at the last multiple of z below it. NaN where zones do not exceed r > 0.
+    What `replicas_after_loss` leaves of them; the inverse of `replicas`. NaN where zones do not exceed redundancy > 0.
 
     >>> most_active(16, 1, failure_domain_code("gpu"), 8, 1), most_active(16, 1, failure_domain_code("node"), 8, 1)
     (15, 8)
     >>> most_active(14, 1, failure_domain_code("zone"), 8, 3), most_active(13, 1, failure_domain_code("zone"), 8, 3)
     (9, 8)
     """
-    spare = redundancy * np.where(failure_domain_code == _NODE, np.maximum(replicas_per_node, 1.0), 1.0)
-    active = replicas_deployed - spare
-    if np.any(failure_domain_code == _ZONE):
-        kept = np.where((zones > redundancy) | (redundancy == 0.0), zones - redundancy, np.nan)
-        at_all = replicas_deployed - redundancy * ceil_exact(replicas_deployed / zones)
-        at_multiple = floor_exact(replicas_deployed / zones) * kept
-        active = np.where(failure_domain_code == _ZONE, np.maximum(at_all, at_multiple), active)
-    return np.maximum(active, 0.0)
+    none = (failure_domain_code == _ZONE) & (redundancy > 0.0) & ~(zones > redundancy)
+    left = _kernel(replicas_after_loss)(replicas_deployed, redundancy, failure_domain_code, replicas_per_node, zones)
+    return np.where(none, np.nan, left)
 
 
-def _spare(active: Any, redundancy: Any, code: Any, per_node: Any, zones: Any) -> Any:
-    spare = redundancy * np.where(code == _NODE, np.maximum(per_node, 1.0), 1.0)
-    if np.any(code == _ZONE):
-        kept = np.where(zones > redundancy, zones - redundancy, np.nan)
-        across = np.where(redundancy == 0.0, 0.0 * active, redundancy * ceil_exact(active / kept))
-        spare = np.where(code == _ZONE, across, spare)
-    return spare
+def _planned(active: Any, redundancy: Any, code: Any, per_node: Any, zones: Any) -> Any:
+    kept = active + _kernel(lost_outright)(redundancy, code, per_node)
+    return _kernel(units_over_zones)(kept, _kernel(lost_zones)(redundancy, code), zones)
+
+
+def _kernel(function: Any) -> Any:
+    """The function without its face for scalars and labels."""
+    return function.__wrapped__

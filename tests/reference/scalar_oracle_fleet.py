@@ -43,36 +43,53 @@ def add_fleet(x: Cell, m: Cell) -> None:
     )
     active = ceil(rate / safe)
     in_node, reach = floor(size / wide), ceil(wide / size)
+    groups = wide / x["tensor_parallel"]
+    if size is not UNKNOWN and in_node == 0 and x["tensor_parallel"] <= size:
+        # Tensor-parallel groups stay in one node: so many whole ones in each.
+        reach = ceil(groups / floor(size / x["tensor_parallel"]))
+    in_unit = 1 if in_node is UNKNOWN or in_node < 1 else in_node
 
-    def hit(domain: str, n: int) -> Any:
-        """Replicas that one failing domain takes of `n` at its worst."""
-        node = in_node if in_node is UNKNOWN or in_node > 1 else 1
-        return {"gpu": 1, "replica": 1, "node": node, "zone": ceil(n / x["zones"])}[domain]
+    def left(units: int, each: int, domain: str, lost: Any) -> Any:
+        """Replicas left of full units of `each` replicas, spread evenly over the zones, after the worst loss."""
+        if lost == 0:
+            return units * each
+        if domain == "zone":
+            zones = int(x["zones"])
+            held = sorted(units // zones + (zone < units % zones) for zone in range(zones))
+            return sum(held[: max(zones - int(lost), 0)]) * each
+        taken = UNKNOWN if domain == "node" and in_node is UNKNOWN else (in_unit if domain == "node" else 1)
+        n = units * each - lost * taken
+        return 0 if n < 0 else n
 
-    def kept(n: int) -> Any:
-        return n - x["redundancy"] * hit(x["failure_domain"], n)
+    def least(each: int) -> int:
+        """Units of a plan that keeps the active replicas."""
+        return next(
+            n for n in range(10**6) if left(n, each, x["failure_domain"], x["redundancy"]) >= active or active == 0
+        )
 
+    unplanned = active is UNKNOWN or left(1, 1, x["failure_domain"], x["redundancy"]) is UNKNOWN
     m["replicas_active"] = active
-    m["replicas"] = UNKNOWN if active is UNKNOWN else next(n for n in range(active, 10**6) if kept(n) >= active)
+    m["replicas"] = UNKNOWN if unplanned else least(1)
     m["gpus"] = m["replicas"] * wide
-    planned = ceil(m["replicas"] / in_node) if in_node > 0 else m["replicas"] * reach
+    planned = UNKNOWN if unplanned else least(in_unit) * (1 if in_node > 0 else reach)
     m["nodes"] = UNKNOWN if size is UNKNOWN or active is UNKNOWN else x.get("nodes_given", planned)
     held = m["nodes"] * in_node if in_node > 0 else floor(m["nodes"] / reach)
     deployed = m["replicas"] if m["nodes"] is UNKNOWN else held
     m["replicas_deployed"] = deployed
     m["gpus_deployed"] = m["nodes"] * size
     m["gpus_stranded"] = m["gpus_deployed"] - deployed * wide
-    loss = x["lost_units"] * hit(x["lost_domain"], deployed) if x["lost_units"] else 0
-    left = deployed - loss
-    left = 0 if left < 0 else left
-    m["replicas_after_loss"] = left
-    m["arrival_rate_safe_deployed"], m["arrival_rate_safe_after_loss"] = deployed * safe, left * safe
-    best = UNKNOWN if deployed is UNKNOWN else max(0, *(kept(n) for n in range(int(deployed) + 1)))
-    m["arrival_rate_next_step"] = best * safe
+
+    def after(domain: str, lost: Any) -> Any:
+        return UNKNOWN if deployed is UNKNOWN else left(int(deployed) // in_unit, in_unit, domain, lost)
+
+    left_over = after(x["lost_domain"], x["lost_units"])
+    m["replicas_after_loss"] = left_over
+    m["arrival_rate_safe_deployed"], m["arrival_rate_safe_after_loss"] = deployed * safe, left_over * safe
+    m["arrival_rate_next_step"] = after(x["failure_domain"], x["redundancy"]) * safe
     for name, need, have in (
         ("fleet_sufficient", m["replicas"], deployed),
-        ("headroom_kept_after_loss", rate, left * safe),
-        ("slo_held_after_loss", rate, left * lam),
+        ("headroom_kept_after_loss", rate, left_over * safe),
+        ("slo_held_after_loss", rate, left_over * lam),
     ):
         m[name] = UNKNOWN if have is UNKNOWN else need <= have
     m["utilization_peak"] = rate / (active * lam)

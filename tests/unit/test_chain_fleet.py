@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridplan import formulas
-from gridplan.chain import cost, fleet
+from gridplan.chain import cost, fleet, redundancy
 from gridplan.chain.graph import Array, spread
 from gridplan.chain.memory import first_given
 
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning
 NAN = np.nan
 REPLICAS = np.array([[0.0, 1, 3, 8, 9, 1000, 10**9, NAN]])
 SIZES = [[[8.0], [8], [8], [8]], [[8.0], [NAN], [4], [1]], [[NAN], [NAN], [NAN], [NAN]]]
+NO_ZONE_LOST, ONE_ZONE = np.zeros((1, 1)), np.ones((1, 1))
 WIDTHS = [[[1.0], [3], [8], [16]], [[8.0], [8], [4], [1]], [[1.0], [1], [1], [1]]]
 
 
@@ -34,7 +35,7 @@ def test_nodes_and_what_they_hold(sizes: list[list[float]], widths: list[list[fl
     narrow, wide = prepared(node, replica)
     planned = formulas.nodes_for(REPLICAS, node, replica)
     expected = np.where(np.isnan(planned) | np.isnan(bought), planned, bought)
-    nodes = fleet.nodes(REPLICAS, narrow, wide, bought)
+    nodes = redundancy.nodes(REPLICAS, NO_ZONE_LOST, ONE_ZONE, narrow, wide, bought)
     np.testing.assert_array_equal(nodes, expected)
     held = formulas.replicas_in_nodes(nodes, node, replica)
     deployed = fleet.replicas_deployed(nodes, REPLICAS, narrow, wide)
@@ -70,7 +71,8 @@ def test_the_bill_by_node_or_by_gpu(per_node: list[float], bought: list[float], 
     column = [np.array(values)[:, np.newaxis] for values in (per_node, bought, size)]
     price, given, gpus_per_node = column
     narrow, wide = prepared(gpus_per_node, np.array([[2.0]]))
-    nodes, gpus = fleet.nodes(REPLICAS, narrow, wide, given), REPLICAS * 2
+    nodes = redundancy.nodes(REPLICAS, NO_ZONE_LOST, ONE_ZONE, narrow, wide, given)
+    gpus = REPLICAS * 2
     found = cost.usd_per_hour(nodes, price, gpus, np.array([[2.5]]), given, gpus_per_node)
     for place in np.ndindex(found.shape):
         row, cell = place
