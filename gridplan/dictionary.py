@@ -12,7 +12,11 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from pkgutil import get_data
 
-__all__ = ["Quantity", "all_measures", "dictionary", "inputs", "measures"]
+__all__ = ["DEFAULT", "Quantity", "all_measures", "dictionary", "inputs", "measures"]
+
+
+DEFAULT = "default"
+"""Among names of measures: those of every cube, to name others beside them."""
 
 
 @dataclass(frozen=True, slots=True)

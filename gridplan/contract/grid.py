@@ -150,7 +150,8 @@ class Grid:
     file has none, else starts with `nominal`. `given` holds every input of the slo, deployment, capacity and policy
     sections; values of the workload section live in the workloads. `catalog` holds the contract's own entries as
     `{"gpus": {id: {...}}, ...}`; they go over those of `folder`, where a catalog folder is in use.
-    `priced_on` is the date (ISO) against which a cube judges the age of its prices, or empty.
+    `priced_on` is the date (ISO) against which a cube judges the age of its prices, or empty. `outputs` are the
+    measures that the contract asks for, with `default` among them for those of every cube; empty where it names none.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Grid:
     text: str
     sha256: str
     folder: CatalogFolder | None = None
+    outputs: tuple[str, ...] = ()
 
     def axis(self, name: str) -> Axis | None:
         """The axis of that name, or None."""

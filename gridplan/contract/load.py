@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path, PurePath
@@ -26,7 +26,8 @@ from gridplan.contract.structure import parse_structure
 from gridplan.contract.traffic import read_workloads
 from gridplan.contract.values import Reader
 from gridplan.contract.yaml import Document, KeyPath, parse_document, read_document
-from gridplan.errors import Problem
+from gridplan.dictionary import DEFAULT, all_measures
+from gridplan.errors import Problem, suggestion
 
 if TYPE_CHECKING:
     from gridplan.catalog import Catalog
@@ -111,6 +112,7 @@ def _grid(
         reader.problems.add(("name",), reason)
     if contract.priced_on:
         reader.date(contract.priced_on, ("priced_on",))
+    _check_outputs(reader.problems, contract.outputs)
     workloads = read_workloads(reader, contract)
     classes = tuple(dict.fromkeys(item.name for workload in workloads for item in workload.classes if item.name))
     paths: list[KeyPath] = [("workloads", item.name) if item.name else ("workload",) for item in workloads]
@@ -128,7 +130,18 @@ def _grid(
         path=document.file,
         text=document.text,
         sha256=document.sha256,
+        outputs=tuple(contract.outputs or ()),
     )
+
+
+def _check_outputs(problems: Problems, outputs: Sequence[str] | None) -> None:
+    """Every name is a measure or `default`, and some name is given where the key is."""
+    if outputs is not None and not outputs:
+        problems.add(("outputs",), "outputs names no measure; leave it out for those of every cube")
+    known = (DEFAULT, *all_measures())
+    for place, name in enumerate(outputs or ()):
+        if name not in known:
+            problems.add(("outputs", place), f"{name} is not a measure{suggestion(name, known)}")
 
 
 def _catalog(contract: Contract, problems: Problems, folder: CatalogFolder | None) -> tuple[Catalog, Own]:

@@ -209,6 +209,10 @@ class Contract(Strict):
         "Named sets of changes; they become the dimension `scenario`, `nominal` first.",
         {},
     )
+    outputs: list[str] | None = optional(
+        list_of(TEXT),
+        "The measures of the cube; `default` stands for those of every cube. `--outputs` goes before it.",
+    )
     priced_on: str = optional(
         TEXT, "The day on which the age of a price is judged; omitted = only `gridplan validate` judges it, today.", ""
     )

@@ -13,14 +13,14 @@ from gridplan.chain.codes import choices
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import By, Grid
 from gridplan.contract.margins import MARGINS
-from gridplan.dictionary import all_measures, dictionary, measures
+from gridplan.dictionary import DEFAULT, all_measures, dictionary, measures
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field, Space
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.store.columns import AxisSpec, Column, dictionary_meta
 from gridplan.store.layout import Layout, make_layout
 
-__all__ = ["CHAIN_NAMES", "Plan", "column_array", "column_arrays", "named_outputs", "plan_columns"]
+__all__ = ["CHAIN_NAMES", "Plan", "asked", "column_array", "column_arrays", "named_outputs", "plan_columns"]
 
 _LIMITS = (*chain.LIMITS, "balanced")
 _TIES = tuple("+".join(group) for size in range(1, len(chain.LIMITS) + 1) for group in combinations(chain.LIMITS, size))
@@ -41,9 +41,6 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "latency_source": choices("latency_source"),
 }
 """Labels of each text measure that the chain computes, in the order of its codes."""
-
-DEFAULT = "default"
-"""Among outputs: the measures of every cube, to name others beside them."""
 
 CHAIN_NAMES: Mapping[str, str] = {name: f"{name}_code" for name in _VOCABULARY}
 """Names under which the chain computes the text measures; all other measures keep theirs."""
@@ -85,6 +82,11 @@ def named_outputs(outputs: Iterable[str] | None) -> list[str] | None:
     stated = [outputs] if isinstance(outputs, str) else list(outputs)
     names = [name for item in stated for name in (measures() if item == DEFAULT else (item,))]
     return [*names, "lambda_basis"] if "lambda_safe" in names and "lambda_basis" not in names else names
+
+
+def asked(grid: Grid, outputs: Iterable[str] | None) -> list[str] | None:
+    """The measures that are asked for: `outputs`, else those that the contract names; None for those of every cube."""
+    return named_outputs((grid.outputs or None) if outputs is None else outputs)
 
 
 def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
-from gridplan.engine.columns import named_outputs, plan_columns
+from gridplan.engine.columns import asked, plan_columns
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.run import DEFAULT_MAX_CELLS
@@ -44,7 +44,7 @@ def estimate(grid: Grid, outputs: Iterable[str] | None = None) -> dict[str, Any]
     its size and time are scaled to all rows.
     """
     inputs = build_inputs(grid)
-    plan = plan_columns(inputs, named_outputs(outputs))
+    plan = plan_columns(inputs, asked(grid, outputs))
     layout = plan.layout
     parts = layout.parts(min(SAMPLE_ROWS, layout.cells))
     sample = parts[len(parts) // 2]

@@ -8,7 +8,7 @@ from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.columns import Plan, plan_columns
+from gridplan.engine.columns import Plan, asked, plan_columns
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.simulations import with_simulations
@@ -31,7 +31,8 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool
     grid
         A contract, from `gridplan.load_grid`.
     outputs
-        Names of measures to compute; without it those of every cube, for which `default` stands among others.
+        Names of measures to compute; without it those that the contract names, else those of
+        every cube, for which `default` stands among others.
     simulate
         Simulate the cells whose latencies no formula predicts (`latency_flag`), some 100 a second and core.
 
@@ -48,7 +49,7 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool
         If an input is missing, unknown or contradictory, with every problem; if too many cells would be simulated.
     """
     inputs = with_simulations(build_inputs(grid), simulate)
-    plan = plan_columns(inputs, outputs)
+    plan = plan_columns(inputs, asked(grid, outputs))
     from gridplan.store.dataset import dataset_from_arrays
 
     return dataset_from_arrays(plan.layout, arrays_of(inputs, plan), attributes(inputs))

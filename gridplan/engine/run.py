@@ -10,7 +10,7 @@ from typing import Any
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.columns import Plan, named_outputs, plan_columns
+from gridplan.engine.columns import Plan, asked, plan_columns
 from gridplan.engine.evaluate import attributes
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.job import Job, Progress
@@ -94,7 +94,8 @@ def run(
     max_cells
         Refuse larger grids.
     outputs
-        Measures to compute and write; without it those of every cube, for which `default` stands among others.
+        Measures to compute and write; without it those that the contract names, else those of
+        every cube, for which `default` stands among others.
     drop_infeasible
         Leave out the rows of cells without a plan; such a folder is read as a table, not as a cube.
     simulate
@@ -122,7 +123,7 @@ def run(
         raise StoreError("force replaces and resume continues: give one of them")
     check_cap(grid, max_cells)
     inputs = with_simulations(build_inputs(grid), simulate)
-    chosen = named_outputs(outputs)
+    chosen = asked(grid, outputs)
     plan = plan_columns(inputs, [*chosen, "status"] if chosen is not None and drop_infeasible else chosen)
     options = {
         "compression": compression,

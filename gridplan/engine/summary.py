@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridplan.chain.graph import Array
+from gridplan.engine import survivors
 from gridplan.store.blocks import Block
 from gridplan.store.layout import Layout
 
@@ -20,6 +21,7 @@ PRICE = "usd_per_mtok_output"
 READ = frozenset(
     {"status", "binding_constraint", "infeasible_reason", PRICE, "anchor_ratio", "fleet_sufficient", "model"}
     | {"latency_flag", "latency_source", "lambda_basis", "batch_mean", "concurrency_compute", "slo_held"}
+    | {*survivors.QUESTIONS, *survivors.NEEDED}
 )
 """Columns that a summary looks at."""
 
@@ -55,6 +57,7 @@ class Summary:
         self.missed = 0
         self.near_ridge = 0
         self.cheapest: dict[str, Best] = {}
+        self.survivors = survivors.Survivors(layout)
         self.unranked = self.short = False
         self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
 
@@ -71,6 +74,7 @@ class Summary:
         self.missed += other.missed
         self.unranked = self.unranked or other.unranked
         self.short = self.short or other.short
+        self.survivors.merge(other.survivors)
         for model, best in other.cheapest.items():
             self._offer(model, best)
 
@@ -90,8 +94,13 @@ class Summary:
             self.feasible = (self.feasible or 0) + int(np.count_nonzero(status == 0)) * (block.rows // status.size)
         # Without the column that says how far a rate was scaled, measured prices cannot be told apart: no ranking then.
         ranked = "anchor_ratio" in arrays or not self._may_scale()
-        if PRICE in arrays and ranked:
-            self._cheapest(block, arrays)
+        if ranked and (PRICE in arrays or self.survivors.questions):
+            may = self._may_be_ranked(block, arrays)
+            models = self._models(block, arrays)
+            if PRICE in arrays:
+                price = arrays[PRICE]
+                self._cheapest(block, price if may.all() else np.where(may, price, np.nan), *models)
+            self.survivors.add(block, arrays, may, models)
 
     def _count(self, name: str, codes: Array, block: Block, into: dict[str, int]) -> None:
         labels = self.layout.column(name).categories
@@ -101,9 +110,7 @@ class Summary:
             if count:
                 into[label] = into.get(label, 0) + count * repeat
 
-    def _cheapest(self, block: Block, arrays: Mapping[str, Array]) -> None:
-        price = self._ranked(arrays)
-        models, codes = self._models(block, arrays)
+    def _cheapest(self, block: Block, price: Array, models: tuple[str, ...], codes: Array) -> None:
         for code in np.unique(codes):
             model = models[int(code)] if code >= 0 else ""
             own = price if codes.size == 1 else np.where(codes == code, price, np.nan)
@@ -118,22 +125,22 @@ class Summary:
             row = int(np.dot(np.asarray(at, dtype=np.int64), self._strides)) if at else 0
             self._offer(model, Best(row, lowest, labels))
 
-    def _ranked(self, arrays: Mapping[str, Array]) -> Array:
-        """Prices that may be compared: of fleets that hold their plan, and not scaled by a far anchor."""
-        price = arrays[PRICE]
+    def _may_be_ranked(self, block: Block, arrays: Mapping[str, Array]) -> Array:
+        """Whether prices may be compared: those of fleets that hold their plan, and are not scaled by a far anchor."""
+        may = np.ones((1,) * len(block.shape), dtype=bool)
         if "fleet_sufficient" in arrays and (short := arrays["fleet_sufficient"] == 0).any():
             self.short = True
-            price = np.where(short, np.nan, price)
+            may = may & ~short
         if "slo_held" in arrays and (missed := arrays["slo_held"] == 0).any():
-            self.missed += int(np.count_nonzero(missed)) * (np.broadcast(missed, price).size // missed.size)
-            price = np.where(missed, np.nan, price)
+            self.missed += int(np.count_nonzero(missed)) * (block.rows // missed.size)
+            may = may & ~missed
         if "anchor_ratio" in arrays:
             anchor = arrays["anchor_ratio"]
             far = (anchor < ANCHOR_RANGE[0]) | (anchor > ANCHOR_RANGE[1])
             if far.any():
                 self.unranked = True
-                price = np.where(far, np.nan, price)
-        return price
+                may = may & ~far
+        return may
 
     def _models(self, block: Block, arrays: Mapping[str, Array]) -> tuple[tuple[str, ...], Array]:
         """Labels of the models and the code of each cell's model."""
@@ -195,5 +202,6 @@ class Summary:
             "latency_source": dict(sorted(self.sources.items(), key=lambda item: (-item[1], item[0]))),
             "slo_missed": self.missed,
             "latency_flag": dict(sorted(self.flags.items(), key=lambda item: (-item[1], item[0]))),
+            "cheapest_surviving": self.survivors.to_dict(),
             "cheapest": [{"model": model, PRICE: best.price, "labels": dict(best.labels)} for model, best in order],
         }
