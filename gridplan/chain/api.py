@@ -51,7 +51,7 @@ def api_break_even_rate(usd_per_month: Array, hours_per_month: Array, api_usd_pe
 
 def api_break_even_requests_per_month(usd_per_month: Array, api_usd_per_request: Array) -> Array:
     """Requests of a month at which both bills are equal [count]."""
-    return finite(usd_per_month / api_usd_per_request)
+    return finite(np.divide(usd_per_month, api_usd_per_request))
 
 
 def api_break_even_tokens_per_month(api_break_even_requests_per_month: Array, context_tokens_mean: Array) -> Array:
@@ -61,7 +61,7 @@ def api_break_even_tokens_per_month(api_break_even_requests_per_month: Array, co
 
 def api_break_even_utilization(api_break_even_rate: Array, capacity_deployed: Array) -> Array:
     """The same rate as a share of what the deployed replicas sustain [1]; null where there is none."""
-    return finite(api_break_even_rate / capacity_deployed)
+    return finite(np.divide(api_break_even_rate, capacity_deployed))
 
 
 def api_break_even_utilization_released(

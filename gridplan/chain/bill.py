@@ -79,7 +79,7 @@ def quota_units(prefill_work_s: Array, prompt_tokens: Array, decode_work_s: Arra
 
 def usd_per_mtok_output_goodput(usd_per_mtok_output: Array, goodput: Array) -> Array:
     """Price of a million output tokens of requests within every limit [USD/Mtok]; null where none is."""
-    return finite(usd_per_mtok_output / goodput)
+    return finite(np.divide(usd_per_mtok_output, goodput))
 
 
 BILL: tuple[Step, ...] = (

@@ -70,11 +70,18 @@ def unused(resolver: Resolver) -> list[str]:
         said += [f"{name} {because}" for name in _OF_LAYERS if resolver.is_given(name)]
         if resolver.is_given("draft_model"):
             said.append("the cache of draft_model is not counted: kv_bytes_per_token_given is given, and must hold it")
+    if resolver.is_given("api_usd_per_mtok_cached") and not _may_hit(resolver):
+        said.append("api_usd_per_mtok_cached is not used: no prompt token is cached (prefix_hit_ratio)")
     said += _told_on_request(resolver)
     domains = {*resolver.fields["failure_domain"].unique, *resolver.fields["lost_domain"].unique}
     if resolver.is_given("zones") and "zone" not in domains:
         said.append("zones is not used: neither failure_domain nor lost_domain is zone")
     return said
+
+
+def _may_hit(resolver: Resolver) -> bool:
+    """Whether the contract speaks of prompt tokens that the prefix cache holds."""
+    return resolver.is_given("prefix_hit_ratio") or stated_by_classes(resolver, "prefix_hit_ratio")
 
 
 def _told_on_request(resolver: Resolver) -> list[str]:

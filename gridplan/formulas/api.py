@@ -72,7 +72,7 @@ def api_break_even_rate(usd_per_month: Value, hours_per_month: Value, api_usd_pe
     >>> round(api_break_even_rate(59965.44, 732, 0.002), 6)
     11.377778
     """
-    return usd_per_month / (hours_per_month * SECONDS_PER_HOUR * api_usd_per_request)
+    return np.divide(usd_per_month, hours_per_month * SECONDS_PER_HOUR * api_usd_per_request)
 
 
 @formula
@@ -86,7 +86,7 @@ def api_break_even_utilization_released(
     >>> round(api_break_even_utilization_released(5.12, 10, 0.002), 6)
     0.071111
     """
-    return usd_per_replica_hour / (SECONDS_PER_HOUR * lambda_instance * api_usd_per_request)
+    return np.divide(usd_per_replica_hour, SECONDS_PER_HOUR * lambda_instance * api_usd_per_request)
 
 
 @formula

@@ -122,7 +122,7 @@ def input_work_share(prefill_work_s: Value, decode_work_s: Value) -> Value:
     >>> round(input_work_share(2000 * 35.649e-6, 300 * 2150 * 32.605e-9), 4)
     0.7722
     """
-    return prefill_work_s / (prefill_work_s + decode_work_s)
+    return np.divide(prefill_work_s, prefill_work_s + decode_work_s)
 
 
 @formula
@@ -132,7 +132,7 @@ def usd_per_mtok_of(usd_per_request: Value, tokens: Value, share: Value = 1.0) -
     >>> round(usd_per_mtok_of(0.001, 2000, 0.75), 6), round(usd_per_mtok_of(0.001, 500, 0.25), 6)
     (0.375, 0.5)
     """
-    return usd_per_request * share * (TOKENS_PER_MTOK / tokens)
+    return np.divide(usd_per_request * share * TOKENS_PER_MTOK, tokens)
 
 
 @formula
@@ -145,4 +145,4 @@ def quota_units(prefill_work_s: Value, prompt_tokens: Value, decode_work_s: Valu
     >>> round(quota_units(1550 * 35.649e-6, 1550, 300 * 1700 * 32.605e-9, 300), 3)
     1.555
     """
-    return (decode_work_s / output_tokens) / (prefill_work_s / prompt_tokens)
+    return np.divide(decode_work_s / output_tokens, prefill_work_s / prompt_tokens)
