@@ -33,7 +33,7 @@ def api_usd_per_request(
 
 def api_usd_per_month(requests_per_month: Array, api_usd_per_request: Array) -> Array:
     """Bill of a month at the API [USD/month]."""
-    return requests_per_month * api_usd_per_request
+    return finite(requests_per_month * api_usd_per_request)
 
 
 def api_saving_usd_per_month(
@@ -56,7 +56,7 @@ def api_break_even_requests_per_month(usd_per_month: Array, api_usd_per_request:
 
 def api_break_even_tokens_per_month(api_break_even_requests_per_month: Array, context_tokens_mean: Array) -> Array:
     """Prompt and output tokens of a month at which both bills are equal [tokens]."""
-    return api_break_even_requests_per_month * context_tokens_mean
+    return finite(api_break_even_requests_per_month * context_tokens_mean)
 
 
 def api_break_even_utilization(api_break_even_rate: Array, capacity_deployed: Array) -> Array:

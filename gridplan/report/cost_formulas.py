@@ -7,10 +7,19 @@ from collections.abc import Mapping
 
 from gridplan.dictionary import dictionary
 
-__all__ = ["OF_CACHE", "cost_formulas"]
+__all__ = ["cost_formulas", "is_idle"]
 
-OF_CACHE = ("usd_per_mtok_uncached", "usd_per_mtok_uncached_input_allocated")
+_OF_CACHE = ("usd_per_mtok_uncached", "usd_per_mtok_uncached_input_allocated")
 """Measures that say nothing new where no prompt token is cached."""
+
+_OF_BILL = ("gpus_paid", "replicas_at_average", "replicas_at_peak")
+"""Measures that stand for the parts of a bill."""
+
+
+def is_idle(name: str, known: Mapping[str, float]) -> bool:
+    """Whether a measure adds nothing to the page of a cell: no cached tokens, or no bill."""
+    uncached = name in _OF_CACHE and known["cached_tokens_mean"] == 0
+    return uncached or (name in _OF_BILL and math.isnan(known["usd_per_month"]))
 
 
 def cost_formulas(known: Mapping[str, float]) -> dict[str, str]:

@@ -214,3 +214,14 @@ def test_of_any_cell_the_bill_is_whole_or_unknown(name: str) -> None:
     assert bool((known == ds.usd_per_request.notnull()).all())
     total = sum(ds[part] for part in PARTS)
     assert bool((np.abs(total - ds.usd_per_month) <= 1e-9 * ds.usd_per_month).where(known, True).all())
+
+
+def test_an_explanation_shows_the_parts_of_a_bill_that_there_is() -> None:
+    page = str(gridplan.explain(gridplan.load_grid(GRIDS / "lesson.yaml"), instance="aws-p4de"))
+    assert "usd_per_month_idle = 14,991.36 USD/month" in page
+    assert "5.12 USD/h * 732 h * (6.00 replicas - 2.00 replicas)" in page
+    assert "usd_per_mtok_uncached" not in page  # no prompt token is cached: it is usd_per_mtok_total
+    priceless = str(gridplan.explain(gridplan.loads_grid(REQUESTS.replace("usd_per_gpu_hour: 2, %s", STEP))))
+    assert "usd_per_month" not in priceless
+    assert "replicas_at_peak" not in priceless
+    assert "quota_units_per_output_token = 7.17" in priceless
