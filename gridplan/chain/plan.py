@@ -26,6 +26,8 @@ from gridplan.chain import (
     workload,
 )
 from gridplan.chain import step as steps
+from gridplan.chain.api import API
+from gridplan.chain.bill import BILL
 from gridplan.chain.codes import NULL
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
@@ -345,4 +347,6 @@ STEPS: tuple[Step, ...] = (
     step("usd_per_mtok_total", cost.usd_per_mtok, tokens_mean="context_tokens_mean"),
     step("usd_per_mtok_prefill_full", cost.usd_per_mtok_full, seconds_per_token="prefill_compute_per_token_s"),
     step("usd_per_mtok_decode_full", cost.usd_per_mtok_decode_full),
+    *BILL,
+    *API,
 )

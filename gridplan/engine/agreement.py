@@ -11,6 +11,7 @@ from gridplan.contract.bounds import bounds_of
 from gridplan.contract.grid import By
 from gridplan.dictionary import dictionary
 from gridplan.engine.anchor import MEASURED_SETTINGS
+from gridplan.engine.api_prices import check_api_prices
 from gridplan.engine.budget import BUDGET_TERMS
 from gridplan.engine.field import Field
 from gridplan.engine.needs import has_values
@@ -40,6 +41,7 @@ def check_agreement(resolver: Resolver, values: Mapping[str, Field], labels: Map
     for name in BUDGET_TERMS:
         if (total & ~np.isnan(resolver.peek(name).data)).any():
             resolver.problem(f"workspace_bytes is the sum of {', '.join(BUDGET_TERMS)}: give it or its terms", name)
+    check_api_prices(resolver, values)
     _check_sum(resolver, values)
     _check_size(resolver, values)
     for name, dtype in _BYTES_OF_FORMAT.items():

@@ -39,6 +39,8 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "capacity_flag": choices("capacity_flag"),
     "latency_flag": choices("latency_flag"),
     "latency_source": choices("latency_source"),
+    "api_verdict": choices("api_verdict"),
+    "api_verdict_released": choices("api_verdict_released"),
 }
 """Labels of each text measure that the chain computes, in the order of its codes."""
 

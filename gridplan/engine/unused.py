@@ -41,6 +41,13 @@ _OF_LAYERS = ("sliding_policy", "in_flight_steps", "state_blocks", "num_speculat
 """Inputs that only the charge of a model's layer groups reads."""
 
 
+_PRICES = (
+    *("usd_per_node_hour", "usd_per_gpu_hour", "spot_usd_per_node_hour", "reserved_usd_per_node_hour"),
+    "capital_usd_per_node",
+)
+"""Inputs of which any makes a bill."""
+
+
 def unused(resolver: Resolver) -> list[str]:
     """One sentence for every stated input that no cell of the grid reads."""
     said = []
@@ -70,11 +77,26 @@ def unused(resolver: Resolver) -> list[str]:
         said += [f"{name} {because}" for name in _OF_LAYERS if resolver.is_given(name)]
         if resolver.is_given("draft_model"):
             said.append("the cache of draft_model is not counted: kv_bytes_per_token_given is given, and must hold it")
+    if resolver.is_given("users") and not any(_has_value(resolver, name) for name in _PRICES):
+        said.append("users is not used: no cell has a price")
+    if resolver.is_given("api_usd_per_mtok_cached") and not _may_hit(resolver):
+        said.append("api_usd_per_mtok_cached is not used: no prompt token is cached (prefix_hit_ratio)")
     said += _told_on_request(resolver)
     domains = {*resolver.fields["failure_domain"].unique, *resolver.fields["lost_domain"].unique}
     if resolver.is_given("zones") and "zone" not in domains:
         said.append("zones is not used: neither failure_domain nor lost_domain is zone")
     return said
+
+
+def _has_value(resolver: Resolver, name: str) -> bool:
+    """Whether the contract or the catalog gives a number anywhere."""
+    known = resolver.fields.get(name)
+    return known is not None and not bool(np.isnan(known.data).all())
+
+
+def _may_hit(resolver: Resolver) -> bool:
+    """Whether the contract speaks of prompt tokens that the prefix cache holds."""
+    return resolver.is_given("prefix_hit_ratio") or stated_by_classes(resolver, "prefix_hit_ratio")
 
 
 def _told_on_request(resolver: Resolver) -> list[str]:

@@ -16,7 +16,26 @@ from gridplan.formulas.activation import (
     expert_workspace_bytes,
     hidden_states_bytes,
 )
+from gridplan.formulas.api import (
+    API_VERDICTS,
+    API_VERDICTS_RELEASED,
+    api_break_even_rate,
+    api_break_even_utilization_released,
+    api_usd_per_request,
+    api_verdict_code,
+    api_verdict_released_code,
+)
 from gridplan.formulas.availability import enough_up, most_needed, unit_availability, units_for_availability
+from gridplan.formulas.bill import (
+    bill_split,
+    input_work_share,
+    quota_units,
+    replicas_loaded,
+    usd_of_replicas,
+    usd_per_mtok_of,
+    usd_per_replica_hour,
+    usd_stranded,
+)
 from gridplan.formulas.budget import (
     budget_sum_bytes,
     context_share_bytes,
@@ -226,6 +245,8 @@ from gridplan.formulas.workload import (
 from gridplan.formulas.zones import units_in_fullest_zone, units_left, units_over_zones
 
 __all__ = [
+    "API_VERDICTS",
+    "API_VERDICTS_RELEASED",
     "FAILURE_DOMAINS",
     "LENGTH_KINDS",
     "RESIDENT_CONTEXTS",
@@ -239,6 +260,11 @@ __all__ = [
     "activation_sampler_bytes",
     "all_reduce_per_token_s",
     "allen_cunneen_wait_s",
+    "api_break_even_rate",
+    "api_break_even_utilization_released",
+    "api_usd_per_request",
+    "api_verdict_code",
+    "api_verdict_released_code",
     "arrival_rate_average",
     "attended_pairs",
     "attention_flop_per_pair",
@@ -246,6 +272,7 @@ __all__ = [
     "batch_at_step_time",
     "batch_from_decode_rate",
     "batch_mean",
+    "bill_split",
     "binding_constraint",
     "blocks_for_tokens",
     "budget_sum_bytes",
@@ -285,6 +312,7 @@ __all__ = [
     "hidden_states_bytes",
     "holds",
     "implied_tpot_s",
+    "input_work_share",
     "kingman_wait_s",
     "kv_bytes_per_sequence",
     "kv_bytes_per_token_attention",
@@ -338,6 +366,7 @@ __all__ = [
     "queue_factor",
     "queue_growth",
     "quota_context_per_unit",
+    "quota_units",
     "quota_units_per_output_token",
     "rate_at_concurrency",
     "rate_at_e2e",
@@ -350,6 +379,7 @@ __all__ = [
     "replicas_fractional",
     "replicas_in_nodes",
     "replicas_left",
+    "replicas_loaded",
     "replicas_needed",
     "replicas_per_node",
     "replicated_rank_ratio",
@@ -394,6 +424,7 @@ __all__ = [
     "units_left",
     "units_over_zones",
     "usable_memory_bytes",
+    "usd_of_replicas",
     "usd_per_day",
     "usd_per_hour_gpus",
     "usd_per_hour_nodes",
@@ -401,7 +432,10 @@ __all__ = [
     "usd_per_mtok",
     "usd_per_mtok_at_rate",
     "usd_per_mtok_full_rate",
+    "usd_per_mtok_of",
+    "usd_per_replica_hour",
     "usd_per_request",
+    "usd_stranded",
     "users_to_rate",
     "utilization",
     "vocabulary_rank_ratio",

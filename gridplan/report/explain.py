@@ -20,6 +20,7 @@ from gridplan.engine.inputs import build_inputs
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.report.budget import budget_lines
 from gridplan.report.cell import cell_index
+from gridplan.report.cost_formulas import is_idle
 from gridplan.report.explanation import Explanation, InputLine, Line
 from gridplan.report.layer_lines import LayerLine, groups_on_rank, layer_lines
 from gridplan.report.sections import SECTIONS
@@ -144,6 +145,8 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
                 continue
             if name in _OF_ROUTING and known["routing_code"] == 0:
                 continue  # a random split gains nothing over itself
+            if is_idle(name, known):
+                continue
             if texts.get(name.replace("_at_slo_percentile_s", "_slo_percentile")) == "mean":
                 continue  # that is the mean above
             row = dictionary()[name]

@@ -101,6 +101,8 @@ def _page(explanation: Explanation) -> str:
         "priced_by",
         "price_as_of",
         "price_kind",
+        "api_verdict",
+        "api_verdict_released",
     ):
         if facts.get(name):
             rows.append(f"{name:<17} {facts[name]}")

@@ -105,6 +105,13 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         ),
         *("usd_per_mtok_output", "usd_per_mtok_input", "usd_per_mtok_total", "usd_per_request"),
         *("usd_per_mtok_prefill_full", "usd_per_mtok_decode_full"),
+        *("gpus_paid", "usd_per_replica_hour", "replicas_at_average", "replicas_at_peak"),
+        *(f"usd_per_month_{part}" for part in ("used", "idle", "headroom", "redundancy", "stranded")),
+        *("usd_per_mtok_uncached", "usd_per_mtok_cached", "usd_per_mtok_output_goodput", "usd_per_user_month"),
+        *("usd_per_mtok_input_allocated", "usd_per_mtok_uncached_input_allocated", "usd_per_mtok_output_allocated"),
+        "quota_units_per_output_token",
+        *("api_usd_per_request", "api_usd_per_month", "api_saving_usd_per_month", "api_break_even_rate"),
+        *("api_break_even_tokens_per_month", "api_break_even_utilization", "api_break_even_utilization_released"),
     ),
 }
 """Measures in the order in which a capacity review reads them; a measure that is null in the cell is left out."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from gridplan.dictionary import dictionary
 from gridplan.quantities import format_quantity
+from gridplan.report.cost_formulas import cost_formulas
 from gridplan.report.kv_formulas import kv_formulas
 from gridplan.report.step_formulas import rate_at_cap, step_formulas
 
@@ -34,7 +35,7 @@ _UNITS = {
     **dict.fromkeys(("prefix_hit_ratio_mean", "longest_prefill_hit_ratio"), "1"),
     "experts_read_bytes": "bytes",
     **dict.fromkeys(("num_layers", "num_experts", "experts_per_token"), "1"),
-    **dict.fromkeys(("step_fixed_s", "step_experts_s", "all_reduce_token_s", "prefill_work_s"), "s"),
+    **dict.fromkeys(("step_fixed_s", "step_experts_s", "all_reduce_token_s", "prefill_work_s", "decode_work_s"), "s"),
     "chunk_overhead_total_s": "s",
 }
 _THREE_DIGITS = {
@@ -148,6 +149,7 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         **kv_formulas(known),
         **_uncached(known),
         **step_formulas(known),
+        **cost_formulas(known),
         **_by_law(known, model),
         "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
         "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"

@@ -18,6 +18,7 @@ from gridplan import formulas as f
 Cube = Callable[[str], xr.Dataset]
 Changed = Callable[..., xr.Dataset]
 GIB = 2**30
+QUOTA = ("default", "quota_units_per_output_token", "input_work_share")
 
 
 # -------------------------------------------------------------------------------------------------- THEORY and PROBLEM
@@ -123,6 +124,22 @@ def test_chains_quota_units(cube: Cube) -> None:
     assert f.quota_units_per_output_token(k, 1700, p) == pytest.approx(1.555, abs=5e-4)
     assert f.quota_context_per_unit(p, k) == pytest.approx(1093.4, abs=0.05)
     assert f.quota_units_per_output_token(k, 32_768, p) == pytest.approx(29.97, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "context", "units"),
+    # The published 1,700 and 32,768 tokens of context; at the grid's own 2,150 it is 70.10 us over 35.649 us.
+    [(1550, 1700, 1.5548), (2000, 2150, 1.9664), (32_618, 32_768, 29.970)],
+)
+def test_chains_quota_units_of_a_contract(changed: Changed, prompt: int, context: int, units: float) -> None:
+    """Decode work over prefill work, token by token, is k c / p at the mean context while decoding."""
+    ds = changed("chains-70b", ("prompt_tokens: 2000", f"prompt_tokens: {prompt}"), outputs=QUOTA)
+    assert float(ds.resident_tokens) == context
+    quota = float(ds.quota_units_per_output_token)
+    assert quota == pytest.approx(units, abs=6e-5 * units)
+    k, p = float(ds.kv_read_per_context_token_s), float(ds.prefill_compute_per_token_s)
+    assert quota == pytest.approx(f.quota_units_per_output_token(k, context, p), rel=1e-12)
+    assert float(ds.input_work_share) == pytest.approx(prompt * p / (prompt * p + 300 * k * context), rel=1e-12)
 
 
 def test_chains_one_long_request_holds_a_fifth_of_the_pool(changed: Changed) -> None:

@@ -30,6 +30,20 @@ def test_an_input_that_nothing_reads_is_said(stated: str, said: str) -> None:
     assert warnings == f"{stated.partition(':')[0]} is not used: {said}"
 
 
+@pytest.mark.parametrize(
+    ("gpu", "price", "said"),
+    [
+        ("h200-nvl", "", "users is not used: no cell has a price"),  # the catalog has nothing to rent with it
+        ("h200-nvl", "usd_per_gpu_hour: 2", None),
+        ("h200-nvl", "usd_per_node_hour: 20, gpus_per_node: 8", None),
+        ("h100-sxm", "", None),
+    ],
+)
+def test_users_divide_a_bill(gpu: str, price: str, said: str | None) -> None:
+    text = BASE.replace("arrival_rate: 20", "arrival_rate: 20, users: 500").replace("h100-sxm", gpu)
+    assert gridplan.evaluate(gridplan.loads_grid(text.format(price))).attrs.get("warnings") == said
+
+
 def test_what_is_read_raises_no_warning() -> None:
     stated = "capacity_model: measured, lambda_instance_given: 6.5, failure_domain: zone, zones: 3"
     text = BASE.replace("rho_target", "margin_forecast").format(stated)
