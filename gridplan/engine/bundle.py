@@ -46,7 +46,8 @@ class Inputs:
         dense = not np.any(np.nan_to_num(self.values["experts_read_bytes"].data))
         queueing = bool((self.values["latency_model_code"].data == code("latency_model", "queueing")).all())
         capacity = self.values["capacity_model_code"].data == code("capacity_model", "queueing")
-        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)))
+        portfolio = bool(np.any(self.values["purchase_code"].data == code("purchase", "portfolio")))
+        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)), portfolio)
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

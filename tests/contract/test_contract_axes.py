@@ -97,7 +97,12 @@ def test_a_contracts_own_entries_are_selected_too() -> None:
         ("[1]", "replicas", "axes.replicas", "is a measure"),
         ("[a]", "scenario", "axes.scenario", "comes from the section scenarios"),
         ("[a]", "workload", "axes.workload", "comes from the section workloads"),
-        ("[1]", "redundncy", "axes.redundncy", "is not an input, so it cannot be an axis (did you mean redundancy, redundancy_basis?)"),
+        (
+            "[1]",
+            "redundncy",
+            "axes.redundncy",
+            "is not an input, so it cannot be an axis (did you mean redundancy, redundancy_basis?)",
+        ),
         ("[1, -2]", "arrival_scv", "axes.arrival_scv[1]", "arrival_scv must be >= 0; -2 is not"),
         ("{linspace: [1, 2]}", "mbu", "axes.mbu.linspace", "must have three items"),
         ("{linspace: [1, 2, 3, 4]}", "mbu", "axes.mbu.linspace", "must have three items"),
