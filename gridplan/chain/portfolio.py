@@ -1,77 +1,36 @@
-"""The fleet over the hours of a month: nodes at each level of load, what is released, and the portfolio that pays it.
+"""What is bought for the load over a month: the portfolio of a cell, its bill, and the bill of nodes that are released.
 
-Results by level have their axis of levels first. All of this is on request: a cube without it computes none of it.
+All of this is on request: a cube that asks for none of it, and buys no portfolio, computes none of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from gridplan.chain import fleet
 from gridplan.chain.codes import code
-from gridplan.chain.graph import Array, Step, spread, step
+from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
+from gridplan.chain.levels import (
+    BY_LEVEL,
+    FOR_NEED,
+    NODES_AT,
+    NODES_SLO_AT,
+    Cells,
+    in_parts,
+    load_profile,
+    nodes_at,
+    nodes_needed_mean,
+    nodes_slo_at,
+)
 from gridplan.chain.memory import as_it_is, first_given
+from gridplan.formulas.load_profile import LEVELS
 
-__all__ = ["ALWAYS_ON", "PORTFOLIO", "nodes_at", "nodes_slo_at", "with_portfolio"]
+__all__ = ["PORTFOLIO", "with_portfolio"]
 
 _PORTFOLIO = code("purchase", "portfolio")
-_NOT_BOUGHT = np.full((), np.nan)
-
-CELLS_AT_ONCE = 4096
-"""Cells whose portfolios are chosen together (policy): their levels and prices stay in cache."""
-
-
-def load_profile(peak_to_average: Array, load_floor: Array, hourly_load: Array) -> tuple[Array, Array]:
-    """Levels of load as shares of the peak [1], and the share of time at each [1]: the hours stated, else the curve."""
-    hours = np.moveaxis(hourly_load, -1, 0)
-    absent = np.isnan(hours[0])
-    curve: Array = kernels.load_levels(peak_to_average, load_floor)
-    if np.all(absent):
-        curve = spread(curve, absent)
-        return curve, np.broadcast_to(1.0 / len(curve), curve.shape)
-    rows = max(len(curve), len(hours))
-    count = np.where(absent, len(curve), np.sum(~np.isnan(hours), axis=0))
-    levels = np.where(absent, _padded(curve, rows), _padded(np.nan_to_num(hours), rows))
-    place = np.arange(rows).reshape(-1, *[1] * absent.ndim)
-    return levels, spread(np.where(place < count, 1.0 / count, 0.0), levels)
-
-
-def _padded(levels: Array, rows: int) -> Array:
-    """The same with more levels of nothing behind: their share of time is none."""
-    missing = rows - len(levels)
-    return np.concatenate([levels, np.zeros((missing, *levels.shape[1:]))]) if missing else levels
-
-
-def nodes_at(
-    load_levels: Array,
-    arrival_rate: Array,
-    lambda_safe: Array,
-    redundancy: Array,
-    failure_domain_code: Array,
-    node_replicas: Array,
-    zones: Array,
-    replica_nodes: Array,
-) -> Array:
-    """Nodes for each level of load [nodes], planned as those of the peak and with the same spares."""
-    active = fleet.replicas_active(fleet.replicas_fractional(load_levels * arrival_rate, lambda_safe))
-    replicas = kernels.replicas(active, redundancy, failure_domain_code, node_replicas, zones)
-    return _nodes(replicas, node_replicas, replica_nodes)
-
-
-def nodes_slo_at(
-    load_levels: Array, arrival_rate: Array, lambda_instance: Array, node_replicas: Array, replica_nodes: Array
-) -> Array:
-    """Nodes that each level of load needs for its limits alone [nodes]: no headroom, no spares."""
-    active = fleet.replicas_active(fleet.replicas_fractional(load_levels * arrival_rate, lambda_instance))
-    return _nodes(active, node_replicas, replica_nodes)
-
-
-def _nodes(replicas: Array, node_replicas: Array, replica_nodes: Array) -> Array:
-    """Whole nodes; null where the size of a node is not known."""
-    return fleet.nodes(replicas, node_replicas, replica_nodes, _NOT_BOUGHT)
 
 
 def committed_usd_per_node_hour(
@@ -81,35 +40,21 @@ def committed_usd_per_node_hour(
     return first_given(reserved_usd_per_node_hour, (1.0 - reserved_discount) * on_demand_usd_per_node_hour)
 
 
-def chosen(
-    purchase_code: Array,
-    level_nodes: Array,
-    level_nodes_slo: Array,
-    level_weights: Array,
-    committed_usd_per_node_hour: Array,
-    on_demand_usd_per_node_hour: Array,
-    spot_usd_per_node_hour: Array,
-    spot_share: Array,
-    nodes_given: Array,
-) -> tuple[Array, ...]:
-    """Nodes committed, mean nodes on demand and on spot, mean bill [USD/h] and mean committed nodes that are needed.
+_OFFERS = ("committed_usd_per_node_hour", "on_demand_usd_per_node_hour", "spot_usd_per_node_hour", "spot_share")
+_FOR_CHOICE = tuple(dict.fromkeys(("purchase_code", *_OFFERS, *FOR_NEED, *NODES_SLO_AT)))
 
-    Null in cells that buy no portfolio, or whose nodes are bought already.
-    """
-    prices = (committed_usd_per_node_hour, on_demand_usd_per_node_hour, spot_usd_per_node_hour)
-    bought = (purchase_code == _PORTFOLIO) & np.isnan(nodes_given)
-    levels = (level_nodes, level_nodes_slo, level_weights)
-    shape = np.broadcast_shapes(bought.shape, *(item.shape[1:] for item in levels), *(item.shape for item in prices))
-    shape = np.broadcast_shapes(shape, spot_share.shape)
-    by_level = [np.broadcast_to(item, (len(item), *shape)).reshape(len(item), -1) for item in levels]
-    by_cell = [np.broadcast_to(item, shape).ravel() for item in (*prices, spot_share)]
-    places = np.flatnonzero(np.broadcast_to(bought, shape))
-    results = np.full((5, by_cell[0].size), np.nan)
-    for first in range(0, len(places), CELLS_AT_ONCE):
-        cells = places[first : first + CELLS_AT_ONCE]
-        levels_here, cells_here = (item[:, cells] for item in by_level), (item[cells] for item in by_cell)
-        results[:, cells] = kernels.portfolio(*levels_here, *cells_here)
-    return tuple(results.reshape(5, *shape))
+
+def chosen(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[Array, ...]:
+    """What `formulas.portfolio` says of cells that buy one; null in others, and where nodes are bought already."""
+
+    def choice(load: Array, weights: Array, here: Cells) -> Array:
+        needed = nodes_at(load, *(here[name] for name in NODES_AT))
+        slo = nodes_slo_at(load, *(here[name] for name in NODES_SLO_AT))
+        return np.array(kernels.portfolio(needed, slo, weights, *(here[name] for name in _OFFERS)))
+
+    cells = dict(zip(_FOR_CHOICE, of_cells, strict=True))
+    bought = (cells["purchase_code"] == _PORTFOLIO) & np.isnan(cells["nodes_given"])
+    return tuple(in_parts(choice, 5, (load_levels, level_weights), cells, bought))
 
 
 def nodes_paid_mean(nodes_committed: Array, nodes_on_demand_mean: Array, nodes_spot_mean: Array) -> Array:
@@ -127,25 +72,18 @@ def commitment_utilization(committed_used_mean: Array, nodes_committed: Array) -
     return np.where(nodes_committed == 0.0, np.nan, committed_used_mean / nodes_committed)
 
 
-def nodes_needed_mean(level_nodes: Array, level_weights: Array, nodes_given: Array) -> Array:
-    """Nodes needed in a mean hour [nodes]; null for nodes already bought, which nobody takes back."""
-    return np.where(np.isnan(nodes_given), np.sum(level_nodes * level_weights, axis=0), np.nan)
-
-
-def _wide(item: Step) -> Step:
-    return replace(item, width=kernels.load_levels(1.0, 0.0).size)
-
-
 PORTFOLIO: tuple[Step, ...] = (
-    _wide(step("load_levels level_weights", load_profile)),
-    _wide(step("level_nodes", nodes_at)),
-    _wide(step("level_nodes_slo", nodes_slo_at)),
-    step("nodes_needed_mean", nodes_needed_mean),
+    Step(BY_LEVEL, load_profile, ("peak_to_average", "load_floor", "hourly_load"), width=LEVELS),
     step("on_demand_usd_per_node_hour", as_it_is, value="usd_per_node_hour"),
     step("committed_usd_per_node_hour", committed_usd_per_node_hour),
-    step(
-        "nodes_committed nodes_on_demand_mean nodes_spot_mean usd_per_hour_portfolio committed_used_mean",
+    Step(("nodes_needed_mean",), nodes_needed_mean, (*BY_LEVEL, *FOR_NEED)),
+    Step(
+        (
+            *("nodes_committed", "nodes_on_demand_mean", "nodes_spot_mean", "usd_per_hour_portfolio"),
+            "committed_used_mean",
+        ),
         chosen,
+        (*BY_LEVEL, *_FOR_CHOICE),
     ),
     step("nodes_paid_mean", nodes_paid_mean),
     step("commitment_utilization", commitment_utilization),
@@ -161,14 +99,38 @@ PORTFOLIO: tuple[Step, ...] = (
 )
 """From the fleet and its prices to what is bought; they stand before the bill, which may be that of the portfolio."""
 
-ALWAYS_ON = "usd_per_hour_always_on"
 
-
-def _bill_of_an_hour(purchase_code: Array, usd_per_hour_portfolio: Array, usd_per_hour_always_on: Array) -> Array:
+def _bill_of_an_hour(purchase_code: Array, usd_per_hour_portfolio: Array, otherwise: Array) -> Array:
     """Mean bill of an hour [USD/h] where a portfolio is bought, else that of the fleet of the peak."""
-    return np.where(purchase_code == _PORTFOLIO, usd_per_hour_portfolio, usd_per_hour_always_on)
+    return np.where(purchase_code == _PORTFOLIO, usd_per_hour_portfolio, otherwise)
 
 
-def with_portfolio(bill: Step) -> tuple[Step, ...]:
-    """The step that makes `usd_per_hour`, and the one that takes the bill of the portfolio where one is bought."""
-    return replace(bill, outputs=(ALWAYS_ON,)), step("usd_per_hour", _bill_of_an_hour)
+def _usd_per_gpu_hour(
+    purchase_code: Array,
+    usd_per_hour_portfolio: Array,
+    nodes_paid_mean: Array,
+    gpus_per_node: Array,
+    otherwise: Array,
+) -> Array:
+    """Mean price of the GPU-hours paid [USD/h] where a portfolio is bought, else that of any GPU-hour."""
+    mean = usd_per_hour_portfolio / np.where(nodes_paid_mean == 0.0, np.nan, nodes_paid_mean * gpus_per_node)
+    return np.where(purchase_code == _PORTFOLIO, mean, otherwise)
+
+
+_PRICED: Mapping[str, Callable[..., Array]] = {
+    "usd_per_hour": _bill_of_an_hour,
+    "usd_per_gpu_hour_used": _usd_per_gpu_hour,
+}
+
+
+def with_portfolio(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The same steps with the bill and the price of the portfolio in cells that buy one."""
+    found: list[Step] = []
+    for item in steps:
+        name = item.outputs[0]
+        if name in _PRICED:
+            always_on = f"{name}_always_on"
+            found += [replace(item, outputs=(always_on,)), step(name, _PRICED[name], otherwise=always_on)]
+        else:
+            found.append(item)
+    return tuple(found)

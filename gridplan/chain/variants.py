@@ -68,8 +68,7 @@ def steps_for(
     chosen |= {} if queue_capacity else _NO_QUEUE
     steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
     if portfolio:
-        bill = next(place for place, item in enumerate(steps) if item.outputs == ("usd_per_hour",))
-        steps = (*steps[:bill], *with_portfolio(steps[bill]), *steps[bill + 1 :])
+        steps = with_portfolio(steps)
     if not curves and not simulate:
         return steps
     first = steps.index(DIRECT[0])

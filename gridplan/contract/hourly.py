@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gridplan.contract.forms import Scalar
@@ -35,7 +34,7 @@ def _number(reader: Reader, raw: Scalar, path: KeyPath) -> float | None:
     except ValueError as error:
         reader.problems.add(path, str(error))
         return None
-    if not (math.isfinite(number) and number >= 0):
-        reader.problems.add(path, f"hourly_load must be finite and >= 0; {raw} is not")
+    if number < 0:
+        reader.problems.add(path, f"hourly_load must be >= 0; {raw} is not")
         return None
     return number + 0.0

@@ -9,6 +9,7 @@ import numpy as np
 from gridplan.chain.codes import code
 from gridplan.engine.field import Field
 from gridplan.engine.needs_memory import check_budget, check_windows, has_values
+from gridplan.engine.portfolio import check_portfolio
 from gridplan.engine.resolve import Resolver
 
 __all__ = ["check_needs", "has_values", "incomplete"]
@@ -96,6 +97,7 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
                 resolver.problem(f"{name} is needed: capacity_model {model} {why}", name)
     check_budget(resolver, values, labels)
     check_windows(resolver, values, labels)
+    check_portfolio(resolver, values)
     _check_domains(resolver, values)
 
 
