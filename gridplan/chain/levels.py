@@ -102,7 +102,7 @@ def nodes_needed_mean(load_levels: Array, level_weights: Array, *of_cells: Array
         return np.asarray(np.sum(weights * needed, axis=0, keepdims=True))
 
     cells = dict(zip(FOR_NEED, of_cells, strict=True))
-    return in_parts(mean, 1, (load_levels, level_weights), cells, np.isnan(cells["nodes_given"]))[0]
+    return np.asarray(in_parts(mean, 1, (load_levels, level_weights), cells, np.isnan(cells["nodes_given"]))[0])
 
 
 def in_parts(

@@ -33,8 +33,15 @@ def load_values(resolver: Resolver) -> dict[str, Field]:
     stated = ~np.isnan(hours[:, 0])
     ratios = [1.0 / np.nanmean(row) if known else np.nan for row, known in zip(hours, stated, strict=True)]
     ratio = Field(np.reshape(ratios, shape), dims)
-    origin = Origin("assumption", "max / mean of hourly_load")
-    resolved = resolver.resolve("peak_to_average", ratio, lambda _: origin)
+    of_hours = Origin("assumption", "max / mean of hourly_load")
+    resolved = resolver.resolve("peak_to_average", ratio, lambda _: of_hours)
+    stated_origin = resolver.origins["peak_to_average"]
+
+    def origin(index: Mapping[str, int]) -> Origin:
+        found = stated_origin(index)
+        return of_hours if found.provider == "none" else found  # another workload states the ratio itself
+
+    resolver.origins["peak_to_average"] = origin
     _check_ratio(resolver, resolved, ratio)
     return {"hourly_load": found, "peak_to_average": resolved}
 

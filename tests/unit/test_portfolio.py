@@ -192,6 +192,8 @@ policy: {{rho_target: 0.5, redundancy: 0, purchase: portfolio}}
             for measure in NAMES:
                 value = found[measure].sel(workload=name).item()
                 assert value == pytest.approx(alone[measure].item(), rel=1e-12), (name, measure)
+    shown = str(gridplan.explain(gridplan.loads_grid(text.format(hours=hours)), workload="day"))
+    assert "max / mean of hourly_load" in shown
 
 
 def test_a_scenario_may_change_the_offers() -> None:
