@@ -62,7 +62,7 @@ def _check_ratio(resolver: Resolver, resolved: Field, ratio: Field) -> None:
 def check_load(resolver: Resolver, values: Mapping[str, Field]) -> None:
     """Note a floor that the mean load does not leave room for, or that stands beside the hours themselves."""
     by_hours = ~np.isnan(values["hourly_load"].data[..., 0])
-    stated = ~np.isnan(resolver.peek("load_floor").data)
+    stated = ~np.isnan(resolver.peek("load_floor").data) | (values["load_floor"].data > 0)  # a scenario may add to it
     if (by_hours & stated).any():
         place = next(workload.hourly_place for workload in resolver.grid.workloads if workload.hourly_load)
         resolver.problem("hourly_load states the quietest hour, too: load_floor cannot stand beside it", "", place)

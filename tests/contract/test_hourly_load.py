@@ -69,6 +69,7 @@ def test_all_faults_of_the_hours_are_named_at_once() -> None:
         ("hourly_load: [1, 2]", "scenarios: {peaky: {peak_to_average: 3}}", None, "peak_to_average 3 contradicts"),
         ("hourly_load: [1, 2], load_floor: 0.1", "", 2, "hourly_load states the quietest hour, too"),
         ("hourly_load: [1, 2]", "axes: {load_floor: [0, 0.1]}", 2, "hourly_load states the quietest hour, too"),
+        ("hourly_load: [1, 2]", "scenarios: {more: {load_floor: {add: 0.1}}}", 2, "hourly_load states the quietest"),
         ("peak_to_average: 2, load_floor: 0.5", "", 2, "load_floor 0.5 is not below the mean load, which is 1/2 = 0.5"),
         ("load_floor: 0.3", "axes: {peak_to_average: [1, 2, 4]}", 2, "load_floor 0.3 is not below the mean load"),
     ],
