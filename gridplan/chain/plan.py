@@ -32,6 +32,7 @@ from gridplan.chain.codes import NULL
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
+from gridplan.chain.portfolio import PORTFOLIO
 from gridplan.chain.replica import REPLICA
 from gridplan.chain.routing import gain_interval
 
@@ -337,6 +338,7 @@ STEPS: tuple[Step, ...] = (
     step("arrival_rate_average", kernels.arrival_rate_average),
     step("requests_per_month", kernels.requests_per_month),
     step("output_tokens_per_month", kernels.tokens_per_month, tokens_mean="output_tokens_mean"),
+    *PORTFOLIO,
     step("usd_per_gpu_hour_used", cost.usd_per_gpu_hour_used),
     step("usd_per_hour", cost.usd_per_hour),
     step("usd_per_day", cost.usd_per_day),

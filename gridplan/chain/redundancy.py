@@ -99,6 +99,8 @@ def kept_available(
 ) -> Array:
     """The same where a share of time is asked for in place of spares [replicas]: units of which enough are up."""
     asked = ~np.isnan(availability_target)
+    if not np.any(asked):
+        return spread(replicas_kept_by_spares, asked, unit_availability, replicas_in_unit)
     needed = np.ceil(replicas_kept_by_spares / replicas_in_unit)
     units = kernels.units_for_availability(needed, unit_availability, availability_target)
     return np.where(asked, units * replicas_in_unit, replicas_kept_by_spares)

@@ -7,6 +7,7 @@ from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
 from gridplan.chain.plan import DIRECT, STEPS
+from gridplan.chain.portfolio import with_portfolio
 
 __all__ = ["steps_for"]
 
@@ -66,17 +67,20 @@ def steps_for(
     simulate: bool = False,
     queue_capacity: bool = True,
     plain_spares: bool = False,
+    portfolio: bool = False,
 ) -> tuple[Step, ...]:
     """The plan for a cube in which every model charges every token alike (`uniform`), or has no experts (`dense`).
 
     `by_queue` says that every cell takes its latencies from the operating point, `curves` that they are read from one
     curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps,
     `queue_capacity` that some cell takes its rate from the queueing model, `plain_spares` that all spares are a number
-    of failure domains whose loss keeps the headroom.
+    of failure domains whose loss keeps the headroom, `portfolio` that some cell buys one.
     """
     chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if by_queue else {})
     chosen |= ({} if queue_capacity else _NO_QUEUE) | (_PLAIN_SPARES if plain_spares else {})
     steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
+    if portfolio:
+        steps = with_portfolio(steps)
     if not curves and not simulate:
         return steps
     first = steps.index(DIRECT[0])

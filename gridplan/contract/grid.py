@@ -96,12 +96,17 @@ class TrafficClass:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One traffic description. Either `classes`, or `prompt_tokens` and `output_tokens` among `given`, or neither."""
+    """One traffic description. Either `classes`, or `prompt_tokens` and `output_tokens` among `given`, or neither.
+
+    `hourly_load` is the mean load of each hour of a cycle as a share of the highest, or empty.
+    """
 
     name: str
     classes: tuple[TrafficClass, ...]
     given: Mapping[str, Given]
     place: Place | None = None
+    hourly_load: tuple[float, ...] = ()
+    hourly_place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

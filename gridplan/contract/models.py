@@ -127,6 +127,11 @@ class WorkloadSection(_EveryInput):
     classes: list[ClassEntry] | None = optional(
         list_of(shape_of(ClassEntry)), "The classes of requests; instead of prompt_tokens and output_tokens."
     )
+    hourly_load: list[Scalar] | None = optional(
+        list_of(SCALAR),
+        "The mean load of each hour of a cycle (a day: 24 numbers) in any one unit; instead of load_floor, and of "
+        "peak_to_average, which follows.",
+    )
 
 
 class Slo(_SloInput):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gridplan.contract.forms import ByLabel, LengthForm, Scalar, Stated
 from gridplan.contract.grid import Given, Lengths, TrafficClass, Workload
+from gridplan.contract.hourly import read_hourly_load
 from gridplan.contract.labels import unprintable
 from gridplan.contract.lengths import read_length
 from gridplan.contract.models import ClassEntry, Contract, WorkloadSection
@@ -57,7 +58,9 @@ def _workload(reader: Reader, name: str, section: WorkloadSection, path: KeyPath
     classes = () if section.classes is None else _classes(reader, section.classes, (*path, "classes"))
     if random and section.classes is None:
         classes = _random_lengths(reader, section, path)
-    return Workload(name, classes, given, reader.problems.place(path, at_key=True))
+    hours = () if section.hourly_load is None else read_hourly_load(reader, section.hourly_load, (*path, "hourly_load"))
+    place = reader.problems.place((*path, "hourly_load"), at_key=True) if hours else None
+    return Workload(name, classes, given, reader.problems.place(path, at_key=True), hours, place)
 
 
 def has_random_lengths(section: WorkloadSection) -> bool:

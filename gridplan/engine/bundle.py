@@ -48,7 +48,10 @@ class Inputs:
         capacity = self.values["capacity_model_code"].data == code("capacity_model", "queueing")
         by_slo = self.values["redundancy_basis_code"].data == code("redundancy_basis", "slo")
         plain = not np.any(by_slo) and bool(np.isnan(self.values["availability_target"].data).all())
-        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)), plain)
+        portfolio = bool(np.any(self.values["purchase_code"].data == code("purchase", "portfolio")))
+        return chain.steps_for(
+            uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)), plain, portfolio
+        )
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

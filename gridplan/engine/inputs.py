@@ -24,6 +24,7 @@ from gridplan.engine.hardware import gpu_values, legality, model_values, paralle
 from gridplan.engine.headroom import cell_warnings
 from gridplan.engine.kv_fields import kv_values
 from gridplan.engine.labels import Labels
+from gridplan.engine.load_profile import check_load, load_values
 from gridplan.engine.margins import margin_values
 from gridplan.engine.needs import check_needs, incomplete
 from gridplan.engine.needs_fleet import spares_by_availability
@@ -56,7 +57,7 @@ _CODES = {
 """Label inputs that choose between formulas, and the code arrays the chain reads instead."""
 
 _PLAIN = (
-    *("prefix_hit_ratio", "arrival_rate", "peak_to_average", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
+    *("prefix_hit_ratio", "arrival_rate", "ttft_slo_s", "tpot_slo_s", "e2e_slo_s"),
     *("itl_slo_s", "goodput_target", "arrival_scv", "routing_credit"),
     *("redundancy", "zones", "lost_units", "nodes_given", "hours_per_month", "kv_efficiency", "kv_pool_bytes_given"),
     *("kv_pool_tokens_given", "kv_bytes_per_token_given", "kv_bytes_per_sequence_given", "decode_tokens_per_s"),
@@ -115,6 +116,7 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     values.update(pricing.values())
     resolver.resolve("failure_policy")
     values.update(_codes(resolver))  # first: numbers may differ by one of these labels
+    values.update(load_values(resolver))
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
     spares_by_availability(resolver, values)
     values["step_per_sequence_given_s"] = values.pop("step_per_sequence_s")  # the chain makes the figure in use
@@ -134,6 +136,7 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     check_bounds(resolver, values)
     check_agreement(resolver, values, labels)
     check_routing(resolver, values)
+    check_load(resolver, values)
     if not lenient:
         needs(resolver, values, labels)
     _stop(resolver)

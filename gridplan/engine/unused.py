@@ -24,6 +24,7 @@ _BESIDE = {
     "e2e_slo_percentile": "e2e_slo_s",
     "itl_slo_percentile": "itl_slo_s",
     "decode_context_tokens": "output_tokens",
+    "load_floor": "peak_to_average",
 }
 """Inputs that say something about another one."""
 

@@ -10,6 +10,7 @@ from gridplan.catalog.layers import WHOLE_CONTEXT, WINDOWED
 from gridplan.contract.grid import Lengths
 from gridplan.engine.catalog_warnings import lacking_entries, old_prices
 from gridplan.engine.field import Field
+from gridplan.engine.portfolio import portfolio_unused
 from gridplan.engine.resolve import Resolver
 from gridplan.engine.unused import unused
 
@@ -36,7 +37,7 @@ def warnings_of(
     resolver: Resolver, values: Mapping[str, Field], labels: Mapping[str, Field], catalog: Catalog
 ) -> tuple[str, ...]:
     """What a reader of the cube must know, one sentence each."""
-    warnings = [*dict.fromkeys(resolver.warnings), *unused(resolver)]
+    warnings = [*dict.fromkeys(resolver.warnings), *unused(resolver), *portfolio_unused(resolver, values)]
     if resolver.is_given("decode_tokens_per_s") and not resolver.is_given("decode_tokens_at_concurrency"):
         warnings.append(
             "decode_tokens_per_s has no decode_tokens_at_concurrency: a throughput measured at "

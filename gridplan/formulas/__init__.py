@@ -116,6 +116,7 @@ from gridplan.formulas.layer_bytes import (
     layer_bytes_per_token_latent_fp8,
     layer_state_bytes,
 )
+from gridplan.formulas.load_profile import load_levels, load_means
 from gridplan.formulas.memory import (
     blocks_for_tokens,
     kv_pool_bytes_per_gpu,
@@ -137,6 +138,7 @@ from gridplan.formulas.nodes import (
 from gridplan.formulas.parallel import (
     tensor_parallel_legal,
 )
+from gridplan.formulas.portfolio import Portfolio, portfolio, portfolio_bill
 from gridplan.formulas.prefill import (
     attended_pairs,
     attention_flop_per_pair,
@@ -253,6 +255,7 @@ __all__ = [
     "STEP_CONTEXTS",
     "ClosedLoop",
     "OperatingPoint",
+    "Portfolio",
     "SustainedRate",
     "activation_forward_bytes",
     "activation_peak_bytes",
@@ -335,6 +338,8 @@ __all__ = [
     "length_nodes",
     "length_nodes_scv",
     "little_in_flight",
+    "load_levels",
+    "load_means",
     "lora_bytes",
     "lost_outright",
     "lost_zones",
@@ -354,6 +359,8 @@ __all__ = [
     "operating_point",
     "output_tokens_mean",
     "pool_share",
+    "portfolio",
+    "portfolio_bill",
     "prefill_chunks",
     "prefill_flop",
     "prefill_per_token_s",

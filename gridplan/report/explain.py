@@ -168,8 +168,9 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
 
 
 _OF_ROUTING = ("routing_gain_low", "routing_gain_high")
-_POLICY = (*MARGINS, "routing", "routing_credit")
-"""Inputs that say what the planned rate pays for, shown where the contract states them."""
+_BOUGHT = ("purchase", "reserved_usd_per_node_hour", "reserved_discount", "load_floor")
+_POLICY = (*MARGINS, "routing", "routing_credit", *_BOUGHT)
+"""Inputs that say what the planned rate pays for and how nodes are bought, shown where the contract states them."""
 
 _LABELS = ("instance", "gpu", "model", "draft_model", "engine", "weight_dtype", "kv_dtype", "capacity_model")
 _BEHIND = (

@@ -37,6 +37,7 @@ _UNITS = {
     **dict.fromkeys(("num_layers", "num_experts", "experts_per_token"), "1"),
     **dict.fromkeys(("step_fixed_s", "step_experts_s", "all_reduce_token_s", "prefill_work_s", "decode_work_s"), "s"),
     "chunk_overhead_total_s": "s",
+    "committed_usd_per_node_hour": "USD/h",
 }
 _THREE_DIGITS = {
     "tpot_share",
@@ -155,6 +156,7 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
         if not math.isnan(known.get("usd_per_node_hour", math.nan))
         else "usd_per_gpu_hour",
+        **_of_portfolio(known),
         "lambda_instance": _rate_formula(model, source, texts.get("binding_constraint"), known),
         "replicas_active": "ceil(arrival_rate / lambda_safe)",
         "lambda_safe": _planned_formula(known),
@@ -167,6 +169,16 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     if known.get("compute_ceiling_code") == 0:
         branches["concurrency_compute"] = "machine_intensity_used * weight_bits / 16"
     return branches
+
+
+def _of_portfolio(known: Mapping[str, float]) -> dict[str, str]:
+    """Bill and mean price where a portfolio is bought."""
+    if known.get("purchase_code") != dictionary()["purchase"].labels.index("portfolio"):
+        return {}
+    return {
+        "usd_per_hour": "(usd_per_month_committed + usd_per_month_swing + usd_per_month_spot) / hours_per_month",
+        "usd_per_gpu_hour_used": "usd_per_hour / (nodes_paid_mean * gpus_per_node)",
+    }
 
 
 def _within(known: Mapping[str, float]) -> str:

@@ -21,6 +21,7 @@ ELEMENTWISE = sorted(
     for name, function in ROUTINES.items()
     if not {"class_weight", "class_weights", "group_block_bytes"} & inspect.signature(function).parameters.keys()
     and name not in {"failure_domain_code", "length_nodes", "length_nodes_scv"}
+    and not name.startswith(("load_", "portfolio"))  # these have an axis of levels
 )
 CODES = {"failure_domain_code", "lost_domain_code"}
 SHARES = {

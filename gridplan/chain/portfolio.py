@@ -1,0 +1,136 @@
+"""What is bought for the load over a month: the portfolio of a cell, its bill, and the bill of nodes that are released.
+
+All of this is on request: a cube that asks for none of it, and buys no portfolio, computes none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gridplan.chain.codes import code
+from gridplan.chain.graph import Array, Step, step
+from gridplan.chain.kernels import kernels
+from gridplan.chain.levels import (
+    BY_LEVEL,
+    FOR_NEED,
+    NODES_AT,
+    NODES_SLO_AT,
+    Cells,
+    in_parts,
+    load_profile,
+    nodes_at,
+    nodes_needed_mean,
+    nodes_slo_at,
+)
+from gridplan.chain.memory import as_it_is, first_given
+from gridplan.formulas.load_profile import LEVELS
+
+__all__ = ["PORTFOLIO", "with_portfolio"]
+
+_PORTFOLIO = code("purchase", "portfolio")
+
+
+def committed_usd_per_node_hour(
+    reserved_usd_per_node_hour: Array, reserved_discount: Array, on_demand_usd_per_node_hour: Array
+) -> Array:
+    """Price of a node-hour under a commitment [USD/h]: as given, else the list price less the discount."""
+    return first_given(reserved_usd_per_node_hour, (1.0 - reserved_discount) * on_demand_usd_per_node_hour)
+
+
+_OFFERS = ("committed_usd_per_node_hour", "on_demand_usd_per_node_hour", "spot_usd_per_node_hour", "spot_share")
+_FOR_CHOICE = tuple(dict.fromkeys(("purchase_code", *_OFFERS, *FOR_NEED, *NODES_SLO_AT)))
+
+
+def chosen(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[Array, ...]:
+    """What `formulas.portfolio` says of cells that buy one; null in others, and where nodes are bought already."""
+
+    def choice(load: Array, weights: Array, here: Cells) -> Array:
+        needed = nodes_at(load, *(here[name] for name in NODES_AT))
+        slo = nodes_slo_at(load, *(here[name] for name in NODES_SLO_AT))
+        return np.array(kernels.portfolio(needed, slo, weights, *(here[name] for name in _OFFERS)))
+
+    cells = dict(zip(_FOR_CHOICE, of_cells, strict=True))
+    bought = (cells["purchase_code"] == _PORTFOLIO) & np.isnan(cells["nodes_given"])
+    return tuple(in_parts(choice, 5, (load_levels, level_weights), cells, bought))
+
+
+def nodes_paid_mean(nodes_committed: Array, nodes_on_demand_mean: Array, nodes_spot_mean: Array) -> Array:
+    """Nodes paid in a mean hour [nodes], needed or not."""
+    return nodes_committed + nodes_on_demand_mean + nodes_spot_mean
+
+
+def usd_per_month_of(nodes: Array, usd_per_node_hour: Array, hours_per_month: Array) -> Array:
+    """Bill of a month for nodes of one offer [USD/month]; no nodes cost nothing, also where there is no such offer."""
+    return np.where(nodes == 0.0, 0.0, nodes * usd_per_node_hour) * hours_per_month
+
+
+def commitment_utilization(committed_used_mean: Array, nodes_committed: Array) -> Array:
+    """Share of the committed node-hours that are needed [1]; null where none are committed."""
+    return np.where(nodes_committed == 0.0, np.nan, committed_used_mean / nodes_committed)
+
+
+PORTFOLIO: tuple[Step, ...] = (
+    Step(BY_LEVEL, load_profile, ("peak_to_average", "load_floor", "hourly_load"), width=LEVELS),
+    step("on_demand_usd_per_node_hour", as_it_is, value="usd_per_node_hour"),
+    step("committed_usd_per_node_hour", committed_usd_per_node_hour),
+    Step(("nodes_needed_mean",), nodes_needed_mean, (*BY_LEVEL, *FOR_NEED)),
+    Step(
+        (
+            *("nodes_committed", "nodes_on_demand_mean", "nodes_spot_mean", "usd_per_hour_portfolio"),
+            "committed_used_mean",
+        ),
+        chosen,
+        (*BY_LEVEL, *_FOR_CHOICE),
+    ),
+    step("nodes_paid_mean", nodes_paid_mean),
+    step("commitment_utilization", commitment_utilization),
+    *(
+        step(f"usd_per_month_{part}", usd_per_month_of, nodes=nodes, usd_per_node_hour=f"{offer}_usd_per_node_hour")
+        for part, nodes, offer in (
+            ("committed", "nodes_committed", "committed"),
+            ("swing", "nodes_on_demand_mean", "on_demand"),
+            ("spot", "nodes_spot_mean", "spot"),
+            ("released", "nodes_needed_mean", "on_demand"),
+        )
+    ),
+)
+"""From the fleet and its prices to what is bought; they stand before the bill, which may be that of the portfolio."""
+
+
+def _bill_of_an_hour(purchase_code: Array, usd_per_hour_portfolio: Array, otherwise: Array) -> Array:
+    """Mean bill of an hour [USD/h] where a portfolio is bought, else that of the fleet of the peak."""
+    return np.where(purchase_code == _PORTFOLIO, usd_per_hour_portfolio, otherwise)
+
+
+def _usd_per_gpu_hour(
+    purchase_code: Array,
+    usd_per_hour_portfolio: Array,
+    nodes_paid_mean: Array,
+    gpus_per_node: Array,
+    otherwise: Array,
+) -> Array:
+    """Mean price of the GPU-hours paid [USD/h] where a portfolio is bought, else that of any GPU-hour."""
+    mean = usd_per_hour_portfolio / np.where(nodes_paid_mean == 0.0, np.nan, nodes_paid_mean * gpus_per_node)
+    return np.where(purchase_code == _PORTFOLIO, mean, otherwise)
+
+
+_PRICED: Mapping[str, Callable[..., Array]] = {
+    "usd_per_hour": _bill_of_an_hour,
+    "usd_per_gpu_hour_used": _usd_per_gpu_hour,
+}
+
+
+def with_portfolio(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The same steps with the bill and the price of the portfolio in cells that buy one."""
+    found: list[Step] = []
+    for item in steps:
+        name = item.outputs[0]
+        if name in _PRICED:
+            always_on = f"{name}_always_on"
+            found += [replace(item, outputs=(always_on,)), step(name, _PRICED[name], otherwise=always_on)]
+        else:
+            found.append(item)
+    return tuple(found)
