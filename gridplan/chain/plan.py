@@ -25,9 +25,11 @@ from gridplan.chain import (
 )
 from gridplan.chain import step as steps
 from gridplan.chain.codes import NULL
+from gridplan.chain.energy import ENERGY
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
+from gridplan.chain.purchase import BILL, PRICES, WITHOUT_SPOT
 from gridplan.chain.replica import REPLICA
 from gridplan.chain.routing import gain_interval
 
@@ -289,6 +291,8 @@ STEPS: tuple[Step, ...] = (
     step("headroom_kept_after_loss", fleet.headroom_kept_after_loss),
     step("slo_held_after_loss", fleet.slo_held_after_loss),
     step("arrival_rate_next_step", fleet.arrival_rate_next_step),
+    *PRICES,
+    *WITHOUT_SPOT,
     # the planned point
     step("planned_rate_per_replica", fleet.planned_rate_per_replica),
     step("rho_equivalent", fleet.rho_equivalent),
@@ -321,8 +325,13 @@ STEPS: tuple[Step, ...] = (
     step("arrival_rate_average", kernels.arrival_rate_average),
     step("requests_per_month", kernels.requests_per_month),
     step("output_tokens_per_month", kernels.tokens_per_month, tokens_mean="output_tokens_mean"),
-    step("usd_per_gpu_hour_used", cost.usd_per_gpu_hour_used),
-    step("usd_per_hour", cost.usd_per_hour),
+    step(
+        "usd_per_gpu_hour_used",
+        cost.usd_per_gpu_hour_used,
+        usd_per_gpu_hour="base_usd_per_gpu_hour",
+        usd_per_node_hour="base_usd_per_node_hour",
+    ),
+    *BILL,
     step("usd_per_day", cost.usd_per_day),
     step("usd_per_month", kernels.usd_per_month),
     step("usd_per_request", kernels.usd_per_request),
@@ -331,4 +340,5 @@ STEPS: tuple[Step, ...] = (
     step("usd_per_mtok_total", cost.usd_per_mtok, tokens_mean="context_tokens_mean"),
     step("usd_per_mtok_prefill_full", cost.usd_per_mtok_full, seconds_per_token="prefill_compute_per_token_s"),
     step("usd_per_mtok_decode_full", cost.usd_per_mtok_decode_full),
+    *ENERGY,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gridplan.chain import fleet, kv, memory, planned, prefill, queueing
 from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
 from gridplan.chain.plan import DIRECT, STEPS
+from gridplan.chain.purchase import purchase_steps
 
 __all__ = ["steps_for"]
 
@@ -55,15 +58,19 @@ def steps_for(
     curves: bool = False,
     simulate: bool = False,
     queue_capacity: bool = True,
+    purchase: Collection[str] = ("on_demand",),
+    spot_mixed: bool = False,
 ) -> tuple[Step, ...]:
     """The plan for a cube in which every model charges every token alike (`uniform`), or has no experts (`dense`).
 
     `by_queue` says that every cell takes its latencies from the operating point, `curves` that they are read from one
     curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps,
-    `queue_capacity` that some cell takes its rate from the queueing model.
+    `queue_capacity` that some cell takes its rate from the queueing model, `purchase` which kinds of purchase there
+    are, `spot_mixed` that some cell puts a share of its nodes on spot beside another purchase.
     """
     chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if by_queue else {})
     chosen |= {} if queue_capacity else _NO_QUEUE
+    chosen |= purchase_steps(purchase, spot_mixed)
     steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
     if not curves and not simulate:
         return steps

@@ -10,7 +10,7 @@ import numpy as np
 from gridplan import chain
 from gridplan.catalog import Catalog
 from gridplan.chain import Step
-from gridplan.chain.codes import code
+from gridplan.chain.codes import choices, code
 from gridplan.contract.grid import Grid
 from gridplan.engine.field import Field, Space
 from gridplan.engine.resolve import OriginOf
@@ -46,7 +46,12 @@ class Inputs:
         dense = not np.any(np.nan_to_num(self.values["experts_read_bytes"].data))
         queueing = bool((self.values["latency_model_code"].data == code("latency_model", "queueing")).all())
         capacity = self.values["capacity_model_code"].data == code("capacity_model", "queueing")
-        return chain.steps_for(uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)))
+        bought = {choices("purchase")[number] for number in np.unique(self.values["purchase_code"].data).tolist()}
+        spot = self.values["purchase_code"].data == code("purchase", "spot")
+        mixed = bool(np.any((self.values["spot_share"].data > 0) & ~spot))
+        return chain.steps_for(
+            uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)), bought, mixed
+        )
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

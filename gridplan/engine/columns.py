@@ -39,6 +39,7 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "capacity_flag": choices("capacity_flag"),
     "latency_flag": choices("latency_flag"),
     "latency_source": choices("latency_source"),
+    "price_flag": choices("price_flag"),
 }
 """Labels of each text measure that the chain computes, in the order of its codes."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from gridplan.chain.codes import code
 from gridplan.engine.field import Field
 from gridplan.engine.needs_memory import check_budget, check_windows, has_values
+from gridplan.engine.purchase import check_purchase
 from gridplan.engine.resolve import Resolver
 
 __all__ = ["check_needs", "has_values", "incomplete"]
@@ -97,6 +98,7 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
     check_budget(resolver, values, labels)
     check_windows(resolver, values, labels)
     _check_domains(resolver, values)
+    check_purchase(resolver, values, labels)
 
 
 def _known(labels: Mapping[str, Field], name: str) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 from gridplan.contract.sections import LIMITS
 from gridplan.engine.class_inputs import CLASS_INPUTS, stated_by_classes
 from gridplan.engine.resolve import Resolver
+from gridplan.engine.unused_purchase import unused_purchase
 
 __all__ = ["unused"]
 
@@ -71,6 +72,7 @@ def unused(resolver: Resolver) -> list[str]:
         if resolver.is_given("draft_model"):
             said.append("the cache of draft_model is not counted: kv_bytes_per_token_given is given, and must hold it")
     said += _told_on_request(resolver)
+    said += unused_purchase(resolver)
     domains = {*resolver.fields["failure_domain"].unique, *resolver.fields["lost_domain"].unique}
     if resolver.is_given("zones") and "zone" not in domains:
         said.append("zones is not used: neither failure_domain nor lost_domain is zone")

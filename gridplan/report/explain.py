@@ -22,6 +22,7 @@ from gridplan.report.budget import budget_lines
 from gridplan.report.cell import cell_index
 from gridplan.report.explanation import Explanation, InputLine, Line
 from gridplan.report.layer_lines import LayerLine, groups_on_rank, layer_lines
+from gridplan.report.price_formulas import silent
 from gridplan.report.sections import SECTIONS
 from gridplan.report.splits import split_problem
 from gridplan.report.substitute import formula_used, names_in, quantity_text, substituted
@@ -142,6 +143,8 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
         for name in names:
             if np.isnan(known[name]) or (name == "memory_shortfall_bytes_per_gpu" and known[name] == 0):
                 continue
+            if silent(name, known):
+                continue
             if name in _OF_ROUTING and known["routing_code"] == 0:
                 continue  # a random split gains nothing over itself
             if texts.get(name.replace("_at_slo_percentile_s", "_slo_percentile")) == "mean":
@@ -165,8 +168,8 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
 
 
 _OF_ROUTING = ("routing_gain_low", "routing_gain_high")
-_POLICY = (*MARGINS, "routing", "routing_credit")
-"""Inputs that say what the planned rate pays for, shown where the contract states them."""
+_POLICY = (*MARGINS, "routing", "routing_credit", "purchase", "spot_share")
+"""Inputs that say what the planned rate pays for and how nodes are bought, shown where the contract states them."""
 
 _LABELS = ("instance", "gpu", "model", "draft_model", "engine", "weight_dtype", "kv_dtype", "capacity_model")
 _BEHIND = (

@@ -101,6 +101,7 @@ def _page(explanation: Explanation) -> str:
         "priced_by",
         "price_as_of",
         "price_kind",
+        "price_flag",
     ):
         if facts.get(name):
             rows.append(f"{name:<17} {facts[name]}")
