@@ -29,9 +29,10 @@ from gridplan.chain.energy import ENERGY
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
-from gridplan.chain.purchase import BILL, PRICES, WITHOUT_SPOT
+from gridplan.chain.purchase import PRICES
 from gridplan.chain.replica import REPLICA
 from gridplan.chain.routing import gain_interval
+from gridplan.chain.spot import BILL, WITHOUT_SPOT
 
 __all__ = ["DIRECT", "STEPS"]
 

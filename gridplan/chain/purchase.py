@@ -1,4 +1,4 @@
-"""What a node-hour costs by how it is bought, which nodes are on spot, and what is left without those.
+"""What a node-hour and a GPU-hour cost by how they are bought, and what is doubtful about it.
 
 Kinds of purchase that no cell uses are not read, so that a price never carries a dimension of one that is not paid.
 """
@@ -9,14 +9,13 @@ from collections.abc import Collection
 
 import numpy as np
 
-from gridplan.chain import cost, fleet
 from gridplan.chain.codes import NULL, choices, code
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.memory import as_it_is
-from gridplan.rounding import floor_exact
+from gridplan.chain.spot import plain_bill
 
-__all__ = ["BILL", "PRICES", "PRICE_RANGE", "WITHOUT_SPOT", "purchase_steps"]
+__all__ = ["PRICES", "PRICE_RANGE", "purchase_steps"]
 
 PRICE_RANGE = (0.01, 1000.0)
 """USD per GPU-hour outside which a price is taken for a slip (policy, 2026-11-30; the catalog's lie in 0.22 to 27)."""
@@ -104,72 +103,6 @@ def price_flag_code(
     return np.select(np.broadcast_arrays(*reasons.values()), codes, NULL)
 
 
-def nodes_base(nodes: Array, nodes_spot: Array) -> Array:
-    """Nodes that are not on spot [nodes]."""
-    return nodes - nodes_spot
-
-
-def _held(nodes: Array, node_replicas: Array, replica_nodes: Array) -> Array:
-    """Whole replicas in so many nodes [replicas]; null without a node size."""
-    return np.asarray(floor_exact(nodes / replica_nodes) * np.maximum(node_replicas, 1.0))
-
-
-def replicas_without_spot(
-    nodes_base: Array, replicas_deployed: Array, node_replicas: Array, replica_nodes: Array, spot_share_used: Array
-) -> Array:
-    """Whole replicas on nodes that are not on spot [replicas]."""
-    left = _held(nodes_base, node_replicas, replica_nodes)
-    return np.where(spot_share_used == 0, replicas_deployed, left)
-
-
-def spot_share_max(arrival_rate: Array, replicas_deployed: Array, lambda_instance: Array, slots_basis: Array) -> Array:
-    """Largest share on spot with which limits hold when all of it goes [1]; null where the rate counts slots only."""
-    share = kernels.spot_share_max(arrival_rate, replicas_deployed, lambda_instance)
-    return np.where(slots_basis == 1, np.nan, share)
-
-
-def gpus_base(
-    gpus: Array,
-    gpus_per_replica: Array,
-    nodes_spot: Array,
-    node_replicas: Array,
-    replica_nodes: Array,
-    spot_share_used: Array,
-) -> Array:
-    """GPUs of the replicas that are not on spot [GPUs], for a fleet whose other nodes are rented GPU by GPU."""
-    left = gpus - _held(nodes_spot, node_replicas, replica_nodes) * gpus_per_replica
-    return np.where(spot_share_used == 0, gpus, np.maximum(left, 0.0))
-
-
-def nodes_given_base(nodes_given: Array, nodes_spot: Array, spot_share_used: Array) -> Array:
-    """Nodes already bought that are not on spot [nodes]."""
-    return np.where(spot_share_used == 0, nodes_given, nodes_given - nodes_spot)
-
-
-def usd_spot_per_hour(nodes_spot: Array, spot_usd_per_node_hour: Array, spot_share_used: Array) -> Array:
-    """Bill of the nodes on spot [USD/h]."""
-    return np.where(spot_share_used == 0, 0.0, nodes_spot * spot_usd_per_node_hour)
-
-
-def usd_per_hour_mixed(usd_base_per_hour: Array, usd_spot_per_hour: Array) -> Array:
-    """Bill of an hour [USD/h]."""
-    return usd_base_per_hour + usd_spot_per_hour
-
-
-def usd_committed(
-    purchase_code: Array, usd_base_per_hour: Array, hours_per_month: Array, commitment_years: Array
-) -> Array:
-    """Sum that the commitment binds [USD]; null where nothing is reserved."""
-    bound = kernels.usd_committed(usd_base_per_hour, hours_per_month, commitment_years)
-    return np.where(purchase_code == code("purchase", "reserved"), bound, np.nan)
-
-
-def _plain_bill(output: str, **renamed: str) -> Step:
-    """The bill of nodes at one price each."""
-    prices = {name: f"base_{name}" for name in ("usd_per_node_hour", "usd_per_gpu_hour")}
-    return step(output, cost.usd_per_hour, **prices, **renamed)
-
-
 def _price_steps(kinds: Collection[str], mixed: bool) -> dict[str, Step]:
     """Steps that make the prices of the kinds in use, by what they make; a price that no kind reads is not given."""
     nothing = {name: "nothing" for name, readers in _READS.items() if not set(readers) & set(kinds)}
@@ -209,31 +142,6 @@ PRICES: tuple[Step, ...] = (
 )
 """Prices of a node and of a GPU, on the few dimensions of what sets them."""
 
-WITHOUT_SPOT: tuple[Step, ...] = (
-    step("nodes_spot", kernels.nodes_spot, share="spot_share_used", nodes_per_replica="replica_nodes"),
-    step("nodes_base", nodes_base),
-    step("replicas_without_spot", replicas_without_spot),
-    step("arrival_rate_safe_without_spot", fleet.carried, replicas_count="replicas_without_spot", rate="lambda_safe"),
-    step(
-        "headroom_kept_without_spot",
-        fleet.headroom_kept_after_loss,
-        arrival_rate_safe_after_loss="arrival_rate_safe_without_spot",
-    ),
-    step("slo_held_without_spot", fleet.slo_held_after_loss, replicas_after_loss="replicas_without_spot"),
-    step("spot_share_max", spot_share_max),
-)
-"""Nodes on spot, and what the others carry when those are taken back."""
-
-BILL: tuple[Step, ...] = (
-    step("gpus_base", gpus_base),
-    step("nodes_given_base", nodes_given_base),
-    _plain_bill("usd_base_per_hour", nodes="nodes_base", gpus="gpus_base", nodes_given="nodes_given_base"),
-    step("usd_spot_per_hour", usd_spot_per_hour),
-    step("usd_per_hour", usd_per_hour_mixed),
-    step("usd_committed", usd_committed),
-)
-"""The bill of an hour: nodes on spot at the price of spot, the others at the price by purchase."""
-
 
 def purchase_steps(kinds: Collection[str], mixed: bool) -> dict[str, Step]:
     """Shorter steps for a cube that uses these kinds of purchase, by their result.
@@ -245,5 +153,5 @@ def purchase_steps(kinds: Collection[str], mixed: bool) -> dict[str, Step]:
         chosen["base_usd_per_node_hour"] = step("base_usd_per_node_hour", as_it_is, value="on_demand_usd_per_node_hour")
         chosen["base_usd_per_gpu_hour"] = step("base_usd_per_gpu_hour", as_it_is, value="usd_per_gpu_hour")
     if not mixed:
-        chosen |= {name: _plain_bill(name) for name in ("usd_base_per_hour", "usd_per_hour")}
+        chosen |= {name: plain_bill(name) for name in ("usd_base_per_hour", "usd_per_hour")}
     return chosen

@@ -19,17 +19,17 @@ _LIST = ("usd_per_node_hour", "usd_per_gpu_hour")
 def unused_purchase(resolver: Resolver) -> list[str]:
     """One sentence for every such input, and for a commitment whose length is not stated."""
     kinds = set(resolver.fields["purchase"].unique)
-    mixed = bool((resolver.fields["spot_share"].data > 0).any())
+    shared = resolver.fields["spot_share"].data > 0
     said = []
     if "owned" not in kinds:
         said += _not_used(resolver, _OWNED, "no cell has purchase owned")
     if not kinds & {"reserved", "portfolio"}:
         said += _not_used(resolver, _RESERVED, "no cell has purchase reserved")
-    if not kinds & {"spot", "portfolio"} and not mixed:
+    if not kinds & {"spot", "portfolio"} and not shared.any():
         said += _not_used(resolver, ("spot_usd_per_node_hour",), "no cell has purchase spot or a spot_share above 0")
-    if "spot" in kinds and resolver.is_given("spot_share"):
-        where = "every cell has" if kinds == {"spot"} else "in cells with"
-        said.append(f"spot_share is not used {where} purchase spot: all their nodes are on spot")
+    if (shared & (resolver.fields["purchase"].data == "spot")).any():
+        where = ": every cell has" if kinds == {"spot"} else " in cells with"
+        said.append(f"spot_share is not used{where} purchase spot, which is a share of 1")
     reserved = "reserved" in kinds
     stated = reserved and not np.isnan(resolver.peek("reserved_usd_per_node_hour").data).any()
     if stated and not resolver.is_given("usd_per_gpu_hour"):
