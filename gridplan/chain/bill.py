@@ -88,8 +88,8 @@ BILL: tuple[Step, ...] = (
     step("rate_counted_on", rate_counted_on),
     step("replicas_held", held),
     step("replicas_active_held", held, replicas="replicas_active"),
-    step("replicas_at_peak", kernels.replicas_loaded, rate="arrival_rate", replicas="replicas_active_held"),
     step("replicas_at_average", kernels.replicas_loaded, rate="arrival_rate_average", replicas="replicas_active_held"),
+    step("replicas_at_peak", kernels.replicas_loaded, rate="arrival_rate", replicas="replicas_active_held"),
     step("usd_per_month_used", kernels.usd_of_replicas, replicas="replicas_at_average"),
     step(
         "usd_per_month_idle",

@@ -21,8 +21,8 @@ __all__ = [
     "Cells",
     "in_parts",
     "load_profile",
+    "needed_mean",
     "nodes_at",
-    "nodes_needed_mean",
     "nodes_slo_at",
 ]
 
@@ -73,16 +73,17 @@ def nodes_at(
     availability_target: Array,
     unit_availability: Array,
     replicas_in_unit: Array,
-) -> Array:
-    """Nodes for each level of load [nodes], planned as those of the peak and with the same spares."""
+) -> tuple[Array, Array, Array]:
+    """Nodes, replicas with spares and active ones for each level of load, planned as those of the peak."""
     load = load_levels * arrival_rate
     active = fleet.replicas_active(fleet.replicas_fractional(load, lambda_safe))
     target = redundancy.target(active, redundancy.replicas_slo(load, lambda_instance), redundancy_basis_code)
     kept = redundancy.kept_available(
         redundancy.kept(target, policy_lost_outright), availability_target, unit_availability, replicas_in_unit
     )
+    replicas = redundancy.replicas_of_any(active, kept, policy_lost_zones, zones)
     nodes = redundancy.nodes_of_any(active, kept, policy_lost_zones, zones, node_replicas, replica_nodes, _NOT_BOUGHT)
-    return spread(nodes, lambda_instance, availability_target, unit_availability)
+    return nodes, replicas, active
 
 
 def nodes_slo_at(
@@ -99,15 +100,15 @@ NODES_AT, NODES_SLO_AT = (step("nodes", function).inputs[1:] for function in (no
 FOR_NEED = ("nodes_given", *NODES_AT)
 
 
-def nodes_needed_mean(load_levels: Array, level_weights: Array, *of_cells: Array) -> Array:
-    """Nodes needed in a mean hour [nodes]; null for nodes already bought, which nobody takes back."""
+def needed_mean(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[Array, ...]:
+    """Nodes, replicas and active replicas of a mean hour; null for nodes already bought, which nobody takes back."""
 
-    def mean(load: Array, weights: Array, here: Cells) -> Array:
+    def means(load: Array, weights: Array, here: Cells) -> Array:
         needed = nodes_at(load, *(here[name] for name in NODES_AT))
-        return np.asarray(np.sum(weights * needed, axis=0, keepdims=True))
+        return np.stack([np.sum(weights * item, axis=0) for item in np.broadcast_arrays(*needed)])
 
     cells = dict(zip(FOR_NEED, of_cells, strict=True))
-    return np.asarray(in_parts(mean, 1, (load_levels, level_weights), cells, np.isnan(cells["nodes_given"]))[0])
+    return tuple(in_parts(means, 3, (load_levels, level_weights), cells, np.isnan(cells["nodes_given"])))
 
 
 def in_parts(

@@ -29,12 +29,15 @@ from gridplan.chain import step as steps
 from gridplan.chain.api import API
 from gridplan.chain.bill import BILL
 from gridplan.chain.codes import NULL
+from gridplan.chain.energy import ENERGY
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
 from gridplan.chain.portfolio import PORTFOLIO
+from gridplan.chain.purchase import PRICES
 from gridplan.chain.replica import REPLICA
 from gridplan.chain.routing import gain_interval
+from gridplan.chain.spot import HOURLY_BILL, WITHOUT_SPOT
 
 __all__ = ["DIRECT", "STEPS"]
 
@@ -306,6 +309,8 @@ STEPS: tuple[Step, ...] = (
     *survival.SURVIVAL,
     step("availability_headroom", survival.availability, needed="replicas_active"),
     step("availability_slo", survival.availability, needed="replicas_slo"),
+    *PRICES,
+    *WITHOUT_SPOT,
     # the planned point
     step("planned_rate_per_replica", fleet.planned_rate_per_replica),
     step("rho_equivalent", fleet.rho_equivalent),
@@ -339,8 +344,13 @@ STEPS: tuple[Step, ...] = (
     step("requests_per_month", kernels.requests_per_month),
     step("output_tokens_per_month", kernels.tokens_per_month, tokens_mean="output_tokens_mean"),
     *PORTFOLIO,
-    step("usd_per_gpu_hour_used", cost.usd_per_gpu_hour_used),
-    step("usd_per_hour", cost.usd_per_hour),
+    step(
+        "usd_per_gpu_hour_used",
+        cost.usd_per_gpu_hour_used,
+        usd_per_gpu_hour="base_usd_per_gpu_hour",
+        usd_per_node_hour="base_usd_per_node_hour",
+    ),
+    *HOURLY_BILL,
     step("usd_per_day", cost.usd_per_day),
     step("usd_per_month", kernels.usd_per_month),
     step("usd_per_request", kernels.usd_per_request),
@@ -351,4 +361,5 @@ STEPS: tuple[Step, ...] = (
     step("usd_per_mtok_decode_full", cost.usd_per_mtok_decode_full),
     *BILL,
     *API,
+    *ENERGY,
 )

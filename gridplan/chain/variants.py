@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gridplan.chain import fleet, kv, memory, planned, prefill, queueing, redundancy
 from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
 from gridplan.chain.plan import DIRECT, STEPS
 from gridplan.chain.portfolio import with_portfolio
+from gridplan.chain.purchase import purchase_steps
 
-__all__ = ["steps_for"]
+__all__ = ["Features", "steps_for"]
 
 
 def _by_output(*steps: Step) -> dict[str, Step]:
@@ -59,29 +62,46 @@ _NO_QUEUE = _by_output(
 """The same where no cell has capacity model `queueing`."""
 
 
-def steps_for(
-    uniform: bool,
-    dense: bool,
-    by_queue: bool = False,
-    curves: bool = False,
-    simulate: bool = False,
-    queue_capacity: bool = True,
-    plain_spares: bool = False,
-    portfolio: bool = False,
-) -> tuple[Step, ...]:
-    """The plan for a cube in which every model charges every token alike (`uniform`), or has no experts (`dense`).
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the cells of a cube have in common, or need: the plan is shorter for what none of them needs.
 
-    `by_queue` says that every cell takes its latencies from the operating point, `curves` that they are read from one
-    curve of each replica instead of being computed in each cell, `simulate` that a simulation fills the gaps,
-    `queue_capacity` that some cell takes its rate from the queueing model, `plain_spares` that all spares are a number
-    of failure domains whose loss keeps the headroom, `portfolio` that some cell buys one.
+    uniform: every model charges every token alike. dense: no model has experts. by_queue: every cell takes its
+    latencies from the operating point. curves: they are read from one curve of each replica, not computed in each cell.
+    simulate: a simulation fills the gaps. queue_capacity: some cell takes its rate from the queueing model.
+    plain_spares: all spares are a number of failure domains whose loss keeps the headroom. purchases: the kinds of
+    purchase. spot_mixed: some cell puts a share of its nodes on spot beside another purchase. capped: some cell has a
+    budget or a limit of power.
     """
-    chosen = (_UNIFORM if uniform else {}) | (_DENSE if dense else {}) | (_QUEUEING if by_queue else {})
-    chosen |= ({} if queue_capacity else _NO_QUEUE) | (_PLAIN_SPARES if plain_spares else {})
-    steps = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
-    if portfolio:
-        steps = with_portfolio(steps)
-    if not curves and not simulate:
-        return steps
-    first = steps.index(DIRECT[0])
-    return (*steps[:first], *latency_steps(curves, simulate), *steps[first + len(DIRECT) :])
+
+    uniform: bool = False
+    dense: bool = False
+    by_queue: bool = False
+    curves: bool = False
+    simulate: bool = False
+    queue_capacity: bool = True
+    plain_spares: bool = False
+    purchases: frozenset[str] = frozenset({"on_demand"})
+    spot_mixed: bool = False
+    capped: bool = False
+
+
+def steps_for(features: Features) -> tuple[Step, ...]:
+    """The plan for a cube with these features."""
+    chosen: dict[str, Step] = {}
+    for use, steps in (
+        (features.uniform, _UNIFORM),
+        (features.dense, _DENSE),
+        (features.by_queue, _QUEUEING),
+        (not features.queue_capacity, _NO_QUEUE),
+        (features.plain_spares, _PLAIN_SPARES),
+        (True, purchase_steps(features.purchases, features.spot_mixed)),
+    ):
+        chosen |= steps if use else {}
+    plan = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
+    if "portfolio" in features.purchases:
+        plan = with_portfolio(plan)
+    if not features.curves and not features.simulate:
+        return plan
+    first = plan.index(DIRECT[0])
+    return (*plan[:first], *latency_steps(features.curves, features.simulate), *plan[first + len(DIRECT) :])

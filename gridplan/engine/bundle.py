@@ -10,7 +10,7 @@ import numpy as np
 from gridplan import chain
 from gridplan.catalog import Catalog
 from gridplan.chain import Step
-from gridplan.chain.codes import code
+from gridplan.chain.codes import choices, code
 from gridplan.contract.grid import Grid
 from gridplan.engine.field import Field, Space
 from gridplan.engine.resolve import OriginOf
@@ -41,17 +41,35 @@ class Inputs:
     @property
     def steps(self) -> tuple[Step, ...]:
         """The plan of the cube: shorter where all tokens cost the same, no model has experts, or one law holds."""
-        names = ("kv_uniform", "kv_uniform_model")
-        uniform = all(bool((self.values[name].data == 1).all()) for name in names)
-        dense = not np.any(np.nan_to_num(self.values["experts_read_bytes"].data))
-        queueing = bool((self.values["latency_model_code"].data == code("latency_model", "queueing")).all())
-        capacity = self.values["capacity_model_code"].data == code("capacity_model", "queueing")
-        by_slo = self.values["redundancy_basis_code"].data == code("redundancy_basis", "slo")
-        plain = not np.any(by_slo) and bool(np.isnan(self.values["availability_target"].data).all())
-        portfolio = bool(np.any(self.values["purchase_code"].data == code("purchase", "portfolio")))
-        return chain.steps_for(
-            uniform, dense, queueing, self.curves, self.simulate, bool(np.any(capacity)), plain, portfolio
+        return chain.steps_for(self.features)
+
+    @property
+    def features(self) -> chain.Features:
+        """What the cells have in common, or need."""
+        uniform = all(bool((self.values[name].data == 1).all()) for name in ("kv_uniform", "kv_uniform_model"))
+        spot_beside = (self.values["spot_share"].data > 0) & ~self._is("purchase", "spot")
+        return chain.Features(
+            uniform=uniform,
+            dense=not np.any(np.nan_to_num(self.values["experts_read_bytes"].data)),
+            by_queue=bool(self._is("latency_model", "queueing").all()),
+            curves=self.curves,
+            simulate=self.simulate,
+            queue_capacity=bool(self._is("capacity_model", "queueing").any()),
+            plain_spares=not (self._is("redundancy_basis", "slo").any() or self._some("availability_target")),
+            purchases=frozenset(
+                choices("purchase")[at] for at in np.unique(self.values["purchase_code"].data).tolist()
+            ),
+            spot_mixed=bool(np.any(spot_beside)),
+            capped=self._some("budget_usd_per_month") or self._some("power_budget_kw"),
         )
+
+    def _is(self, name: str, label: str) -> np.ndarray:
+        """Where a label input has that label."""
+        return np.asarray(self.values[f"{name}_code"].data == code(name, label))
+
+    def _some(self, name: str) -> bool:
+        """Whether some cell states a numeric input."""
+        return not bool(np.isnan(self.values[name].data).all())
 
     @property
     def dims(self) -> dict[str, frozenset[str]]:

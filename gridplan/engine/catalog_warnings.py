@@ -11,7 +11,7 @@ from gridplan.catalog import Catalog, Entry
 from gridplan.catalog.missing import missing_for_plan
 from gridplan.engine.field import Field
 
-__all__ = ["PRICE_OLD_DAYS", "lacking_entries", "old_prices"]
+__all__ = ["PRICE_OLD_DAYS", "is_old", "lacking_entries", "listed", "old_prices"]
 
 PRICE_OLD_DAYS = 180
 """Age from which a plan says that a price is old (policy; `catalog validate` asks for newer ones)."""
@@ -27,7 +27,7 @@ def old_prices(labels: Mapping[str, Field], on: date, said: str) -> list[str]:
     """
     pairs = zip(labels["priced_by"].data.ravel().tolist(), labels["price_as_of"].data.ravel().tolist(), strict=True)
     dates = {name: _date(text) for name, text in dict.fromkeys(pairs) if name is not None}
-    old = [f"{name} ({found})" for name, found in dates.items() if found and (on - found).days > PRICE_OLD_DAYS]
+    old = [f"{name} ({found})" for name, found in dates.items() if found and is_old(str(found), on)]
     later = [f"{name} ({found})" for name, found in dates.items() if found and found > on]
     undated = [name for name, found in dates.items() if found is None and said == "priced_on"]
     sentences = {
@@ -35,7 +35,13 @@ def old_prices(labels: Mapping[str, Field], on: date, said: str) -> list[str]:
         f"prices of a day after {on} ({said})": later,
         f"prices without a date, so their age on {on} ({said}) is not known": undated,
     }
-    return [f"{sentence}: {_listed(names)}" for sentence, names in sentences.items() if names]
+    return [f"{sentence}: {listed(names)}" for sentence, names in sentences.items() if names]
+
+
+def is_old(as_of: str | None, on: date) -> bool:
+    """Whether a date is more than `PRICE_OLD_DAYS` before that day; no date is not."""
+    found = _date(as_of)
+    return found is not None and (on - found).days > PRICE_OLD_DAYS
 
 
 def lacking_entries(values: Mapping[str, Field], labels: Mapping[str, Field], catalog: Catalog) -> list[str]:
@@ -51,7 +57,7 @@ def lacking_entries(values: Mapping[str, Field], labels: Mapping[str, Field], ca
             missing = () if label is None else missing_for_plan(find(label))
             found += [f"{kind} {label} lacks {', '.join(missing)}"] if missing else []
     cells = "cells that need a value the catalog lacks have no plan (catalog_value_missing)"
-    return [f"{cells}: {_listed(found, '; ')}"] if found else []
+    return [f"{cells}: {listed(found, '; ')}"] if found else []
 
 
 def _date(text: str | None) -> date | None:
@@ -61,7 +67,8 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-def _listed(names: Iterable[str], mark: str = ", ") -> str:
+def listed(names: Iterable[str], mark: str = ", ") -> str:
+    """The first names of a sentence, and how many more there are."""
     known = list(names)
     rest = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
     return f"{mark.join(known[:_SHOWN])}{rest}"

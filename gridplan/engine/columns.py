@@ -41,6 +41,7 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "latency_source": choices("latency_source"),
     "api_verdict": choices("api_verdict"),
     "api_verdict_released": choices("api_verdict_released"),
+    "price_flag": choices("price_flag"),
 }
 """Labels of each text measure that the chain computes, in the order of its codes."""
 

@@ -10,6 +10,7 @@ from gridplan.chain.graph import Array
 from gridplan.contract.margins import MARGINS
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
+from gridplan.engine.purchase import OF_PRICES, price_warnings
 from gridplan.engine.routing import routing_warnings
 
 __all__ = ["COUNTED_TWICE", "OF_CELLS", "cell_warnings", "headroom_warnings"]
@@ -17,13 +18,13 @@ __all__ = ["COUNTED_TWICE", "OF_CELLS", "cell_warnings", "headroom_warnings"]
 COUNTED_TWICE = "headroom_counted_twice"
 """Begins every sentence of this module."""
 
-OF_CELLS = (COUNTED_TWICE, "routing_credit ", "routing ")
+OF_CELLS = (COUNTED_TWICE, "routing_credit ", "routing ", OF_PRICES)
 """Beginnings of the warnings that hold for some cells of a cube and not for others."""
 
 
 def cell_warnings(inputs: Inputs) -> tuple[str, ...]:
     """Warnings that depend on the cell: of a whole cube, or of the one cell that `inputs` were cut down to."""
-    return (*headroom_warnings(inputs.values, inputs.labels), *routing_warnings(inputs))
+    return (*headroom_warnings(inputs.values, inputs.labels), *routing_warnings(inputs), *price_warnings(inputs))
 
 
 def headroom_warnings(values: Mapping[str, Field], labels: Mapping[str, Field]) -> list[str]:

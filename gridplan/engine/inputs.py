@@ -30,6 +30,7 @@ from gridplan.engine.needs import check_needs, incomplete
 from gridplan.engine.needs_fleet import spares_by_availability
 from gridplan.engine.prefill_fields import attention_values
 from gridplan.engine.price import Pricing
+from gridplan.engine.price_texts import price_stale, price_texts
 from gridplan.engine.resolve import Resolver, unknown_labels
 from gridplan.engine.routing import check_routing
 from gridplan.engine.step_constants import step_values
@@ -112,11 +113,11 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     values.update(attention_values(named, values["peak_flops"]))
     values.update(kv_values(named, values))
     values.update(legality(named, values))
-    pricing = Pricing.of(named, values)
-    values.update(pricing.values())
     resolver.resolve("failure_policy")
     values.update(_codes(resolver))  # first: numbers may differ by one of these labels
     values.update(load_values(resolver))
+    pricing = Pricing.of(named, values)
+    values.update(pricing.values())
     values.update({name: resolver.resolve(name, _default(resolver, name)) for name in _PLAIN})
     spares_by_availability(resolver, values)
     values["step_per_sequence_given_s"] = values.pop("step_per_sequence_s")  # the chain makes the figure in use
@@ -132,7 +133,8 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
         values[name] = percentile_numbers(labels[name])
     for name in ("ttft", "tpot", "e2e", "itl"):
         values[f"{name}_slo_share"] = combine(_share, values[f"{name}_slo_percentile"], values[f"{name}_slo_s"])
-    labels.update(pricing.texts())
+    labels.update(price_texts(pricing, values))
+    values["price_stale"] = price_stale(labels["price_as_of"], resolver.grid.priced_on)
     check_bounds(resolver, values)
     check_agreement(resolver, values, labels)
     check_routing(resolver, values)

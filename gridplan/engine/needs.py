@@ -11,6 +11,7 @@ from gridplan.engine.field import Field
 from gridplan.engine.needs_fleet import check_fleet
 from gridplan.engine.needs_memory import check_budget, check_windows, has_values
 from gridplan.engine.portfolio import check_portfolio
+from gridplan.engine.purchase import check_purchase
 from gridplan.engine.resolve import Resolver
 
 __all__ = ["check_needs", "has_values", "incomplete"]
@@ -100,6 +101,7 @@ def check_needs(resolver: Resolver, values: Mapping[str, Field], labels: Mapping
     check_windows(resolver, values, labels)
     check_fleet(resolver, values)
     check_portfolio(resolver, values)
+    check_purchase(resolver, values, labels)
 
 
 def _known(labels: Mapping[str, Field], name: str) -> np.ndarray:

@@ -14,6 +14,8 @@ import numpy as np
 from gridplan.catalog import cheapest_list_instance
 from gridplan.engine.field import Field, combine, lookup
 from gridplan.engine.labels import Labels
+from gridplan.engine.resolve import Origin
+from gridplan.formulas import reserved_usd_per_hour
 
 __all__ = ["Pricing"]
 
@@ -68,14 +70,24 @@ class Pricing:
             if name == "gpus_per_node":
                 self._refuse_other_size(default)
             values[name] = resolver.resolve(name, default, self.labels.of("instance", self.shape, catalog.instance))
+        # A price of a GPU, where stated, is the price; that of a node does not count beside it.
+        values["usd_per_node_hour"] = combine(_unless, values["usd_per_node_hour"], values["usd_per_gpu_hour"])
         spot = lookup(lambda i: None if i is None else catalog.instance(i).spot_usd, self.shape)
         of_shape = self.labels.of("instance", self.shape, catalog.instance)
         values["spot_usd_per_node_hour"] = resolver.resolve("spot_usd_per_node_hour", spot, of_shape)
-        # A price of a GPU, where stated, is the price; that of a node does not count beside it.
-        values["usd_per_node_hour"] = combine(_unless, values["usd_per_node_hour"], values["usd_per_gpu_hour"])
+        values["reserved_usd_per_node_hour"] = self._reserved(values["usd_per_node_hour"])
         if {"usd_per_gpu_hour", "usd_per_node_hour"} <= set(resolver.grid.given):
             resolver.problem("usd_per_gpu_hour and usd_per_node_hour are two prices: give one", "usd_per_node_hour")
         return values
+
+    def _reserved(self, on_demand: Field) -> Field:
+        """The price of a node under a commitment: as stated, else the list price less the discount."""
+        resolver = self.labels.resolver
+        discount, name = resolver.resolve("reserved_discount"), "reserved_usd_per_node_hour"
+        if np.isnan(discount.data).all():
+            return resolver.resolve(name)
+        bare = combine(lambda price, share: np.asarray(reserved_usd_per_hour(price, share)), on_demand, discount)
+        return resolver.resolve(name, bare, lambda _: Origin("assumption", "list price less reserved_discount"))
 
     def _refuse_other_size(self, of_shape: Field) -> None:
         """An instance has the size it has: its price is for that many GPUs."""
@@ -88,35 +100,3 @@ class Pricing:
         if (differs & priced).any() or (scaled and (priced & ~np.isnan(of_shape.data)).any()):
             message = "contradicts the instance; its price is for the size it has"
             self.labels.resolver.problem(f"gpus_per_node {message}", "gpus_per_node")
-
-    def texts(self) -> dict[str, Field]:
-        """What sets the price, of which date, of which kind."""
-        catalog = self.labels.catalog
-        dates = {name: self._stated_date(name) for name in ("usd_per_gpu_hour", "usd_per_node_hour")}
-
-        def text(instance: str | None, of_gpu: float, of_node: float, scaled: float, attribute: str) -> str | None:
-            named = "usd_per_gpu_hour" if not math.isnan(of_gpu) else "usd_per_node_hour"
-            if not (math.isnan(of_gpu) and math.isnan(of_node)):
-                return {"id": named, "as_of": dates[named], "price_kind": "given"}[attribute]
-            if instance is None or catalog.instance(instance).usd_per_node_hour is None:
-                return None
-            found: str | None = getattr(catalog.instance(instance), attribute)
-            return "given" if attribute == "price_kind" and scaled else found
-
-        def of(attribute: str) -> Field:
-            fields = (self.shape, self.per_gpu, self.per_node, self._scaled())
-            return lookup(lambda i, g, n, s: text(i, g, n, s, attribute), *fields, dtype=object)
-
-        return {"priced_by": of("id"), "price_as_of": of("as_of"), "price_kind": of("price_kind")}
-
-    def _scaled(self) -> Field:
-        """1 where a scenario scales the price: it is no longer the one that was listed."""
-        names, scenarios = {"usd_per_gpu_hour", "usd_per_node_hour"}, self.labels.resolver.grid.scenarios
-        scaled = [float(bool(names & set(scenario.changes))) for scenario in scenarios]
-        if not any(scaled):
-            return self.labels.space.constant(0.0, np.float64)
-        return self.labels.space.along("scenario", scaled, np.float64)
-
-    def _stated_date(self, name: str) -> str | None:
-        given = self.labels.resolver.grid.given.get(name)
-        return (given.as_of if given else "") or None

@@ -7,6 +7,7 @@ import numpy as np
 from gridplan.contract.sections import LIMITS
 from gridplan.engine.class_inputs import CLASS_INPUTS, stated_by_classes
 from gridplan.engine.resolve import Resolver
+from gridplan.engine.unused_purchase import unused_purchase
 
 __all__ = ["unused"]
 
@@ -83,6 +84,7 @@ def unused(resolver: Resolver) -> list[str]:
     if resolver.is_given("api_usd_per_mtok_cached") and not _may_hit(resolver):
         said.append("api_usd_per_mtok_cached is not used: no prompt token is cached (prefix_hit_ratio)")
     said += _told_on_request(resolver)
+    said += unused_purchase(resolver)
     domains = {*resolver.fields["failure_domain"].unique, *resolver.fields["lost_domain"].unique}
     if resolver.is_given("zones") and "zone" not in domains:
         said.append("zones is not used: neither failure_domain nor lost_domain is zone")

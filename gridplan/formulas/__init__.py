@@ -66,8 +66,6 @@ from gridplan.formulas.concurrency import (
 )
 from gridplan.formulas.cost import (
     arrival_rate_average,
-    energy_kwh_per_mtok,
-    energy_usd_per_mtok,
     requests_per_month,
     tokens_per_month,
     usd_per_day,
@@ -78,6 +76,15 @@ from gridplan.formulas.cost import (
     usd_per_mtok_at_rate,
     usd_per_mtok_full_rate,
     usd_per_request,
+)
+from gridplan.formulas.energy import (
+    energy_j_per_token,
+    energy_kwh_per_month,
+    energy_kwh_per_mtok,
+    energy_usd_per_mtok,
+    facility_power_kw,
+    it_power_kw,
+    usd_energy_per_month,
 )
 from gridplan.formulas.erlang import allen_cunneen_wait_s, erlang_b, erlang_c, mmc_wait_s
 from gridplan.formulas.experts import (
@@ -150,6 +157,13 @@ from gridplan.formulas.prefix_hits import (
     uncached_tokens,
     uncached_tokens_max,
     uncached_tokens_mean,
+)
+from gridplan.formulas.purchase import (
+    nodes_spot,
+    owned_usd_per_node_hour,
+    reserved_usd_per_hour,
+    spot_share_max,
+    usd_committed,
 )
 from gridplan.formulas.queueing import (
     burst_ratio,
@@ -300,6 +314,8 @@ __all__ = [
     "demand",
     "dense_rank_ratio",
     "draft_weights_bytes_per_gpu",
+    "energy_j_per_token",
+    "energy_kwh_per_month",
     "energy_kwh_per_mtok",
     "energy_usd_per_mtok",
     "enough_up",
@@ -309,6 +325,7 @@ __all__ = [
     "expert_workspace_bytes",
     "experts_rank_ratio",
     "experts_touched_share",
+    "facility_power_kw",
     "failure_domain_code",
     "gpus_stranded",
     "halfin_whitt_c",
@@ -316,6 +333,7 @@ __all__ = [
     "holds",
     "implied_tpot_s",
     "input_work_share",
+    "it_power_kw",
     "kingman_wait_s",
     "kv_bytes_per_sequence",
     "kv_bytes_per_token_attention",
@@ -355,9 +373,11 @@ __all__ = [
     "most_needed",
     "nodes_for",
     "nodes_per_replica",
+    "nodes_spot",
     "nodes_surviving",
     "operating_point",
     "output_tokens_mean",
+    "owned_usd_per_node_hour",
     "pool_share",
     "portfolio",
     "portfolio_bill",
@@ -393,6 +413,7 @@ __all__ = [
     "request_work_s",
     "requests_filling_pool",
     "requests_per_month",
+    "reserved_usd_per_hour",
     "resident_tokens",
     "resident_tokens_final",
     "resident_tokens_max",
@@ -400,6 +421,7 @@ __all__ = [
     "resident_tokens_residence_weighted",
     "spare_replicas",
     "spill_threshold_s",
+    "spot_share_max",
     "square_root_staffing",
     "static_fraction_buckets",
     "static_fraction_parts",
@@ -431,6 +453,8 @@ __all__ = [
     "units_left",
     "units_over_zones",
     "usable_memory_bytes",
+    "usd_committed",
+    "usd_energy_per_month",
     "usd_of_replicas",
     "usd_per_day",
     "usd_per_hour_gpus",

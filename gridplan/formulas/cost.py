@@ -12,8 +12,6 @@ from gridplan.formulas._types import Value
 
 __all__ = [
     "arrival_rate_average",
-    "energy_kwh_per_mtok",
-    "energy_usd_per_mtok",
     "requests_per_month",
     "tokens_per_month",
     "usd_per_day",
@@ -29,7 +27,6 @@ __all__ = [
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_DAY = 24.0
 TOKENS_PER_MTOK = 1e6
-JOULES_PER_KWH = 3.6e6
 
 
 @formula
@@ -142,23 +139,3 @@ def usd_per_mtok_at_rate(usd_per_hour: Value, tokens_per_s: Value) -> Value:
     0.992
     """
     return usd_per_hour / tokens_per_s * (TOKENS_PER_MTOK / SECONDS_PER_HOUR)
-
-
-@formula
-def energy_kwh_per_mtok(joules_per_token: Value) -> Value:
-    """Energy of a million tokens [kWh/Mtok].
-
-    >>> round(energy_kwh_per_mtok(0.58799), 5)
-    0.16333
-    """
-    return joules_per_token * (TOKENS_PER_MTOK / JOULES_PER_KWH)
-
-
-@formula
-def energy_usd_per_mtok(joules_per_token: Value, usd_per_kwh: Value) -> Value:
-    """Cost of the energy of a million tokens [USD/Mtok].
-
-    >>> round(energy_usd_per_mtok(0.58799, 0.1), 6)
-    0.016333
-    """
-    return joules_per_token * usd_per_kwh * (TOKENS_PER_MTOK / JOULES_PER_KWH)

@@ -23,6 +23,7 @@ from gridplan.report.cell import cell_index
 from gridplan.report.cost_formulas import is_idle
 from gridplan.report.explanation import Explanation, InputLine, Line
 from gridplan.report.layer_lines import LayerLine, groups_on_rank, layer_lines
+from gridplan.report.price_formulas import silent
 from gridplan.report.sections import SECTIONS
 from gridplan.report.splits import split_problem
 from gridplan.report.substitute import formula_used, names_in, quantity_text, substituted
@@ -143,6 +144,8 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
         for name in names:
             if np.isnan(known[name]) or (name == "memory_shortfall_bytes_per_gpu" and known[name] == 0):
                 continue
+            if silent(name, known):
+                continue
             if name in _OF_ROUTING and known["routing_code"] == 0:
                 continue  # a random split gains nothing over itself
             if is_idle(name, known):
@@ -168,7 +171,7 @@ def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple
 
 
 _OF_ROUTING = ("routing_gain_low", "routing_gain_high")
-_BOUGHT = ("purchase", "reserved_usd_per_node_hour", "reserved_discount", "load_floor")
+_BOUGHT = ("purchase", "spot_share", "reserved_usd_per_node_hour", "reserved_discount", "load_floor")
 _POLICY = (*MARGINS, "routing", "routing_credit", *_BOUGHT)
 """Inputs that say what the planned rate pays for and how nodes are bought, shown where the contract states them."""
 

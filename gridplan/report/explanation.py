@@ -103,6 +103,7 @@ def _page(explanation: Explanation) -> str:
         "price_kind",
         "api_verdict",
         "api_verdict_released",
+        "price_flag",
     ):
         if facts.get(name):
             rows.append(f"{name:<17} {facts[name]}")

@@ -78,6 +78,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "arrival_rate_safe_after_loss",
         ),
         *("headroom_kept_after_loss", "slo_held_after_loss", "arrival_rate_next_step"),
+        *("nodes_spot", "replicas_without_spot", "arrival_rate_safe_without_spot", "headroom_kept_without_spot"),
+        *("slo_held_without_spot", "spot_share_max"),
     ),
     "the planned point": (
         *(
@@ -95,6 +97,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "cost": (
         *(
+            "owned_usd_per_node_hour",
+            "base_usd_per_node_hour",
             "usd_per_gpu_hour_used",
             "usd_per_hour",
             "usd_per_day",
@@ -107,7 +111,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("usd_per_month_committed", "usd_per_month_swing", "usd_per_month_spot"),
         *("nodes_needed_mean", "usd_per_month_released"),
         *("usd_per_mtok_output", "usd_per_mtok_input", "usd_per_mtok_total", "usd_per_request"),
-        *("usd_per_mtok_prefill_full", "usd_per_mtok_decode_full"),
+        *("usd_per_mtok_prefill_full", "usd_per_mtok_decode_full", "usd_committed"),
         *("gpus_paid", "usd_per_replica_hour", "replicas_at_average", "replicas_at_peak"),
         *(f"usd_per_month_{part}" for part in ("used", "idle", "headroom", "redundancy", "stranded")),
         *("usd_per_mtok_uncached", "usd_per_mtok_cached", "usd_per_mtok_output_goodput", "usd_per_user_month"),
@@ -115,6 +119,10 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "quota_units_per_output_token",
         *("api_usd_per_request", "api_usd_per_month", "api_saving_usd_per_month", "api_break_even_rate"),
         *("api_break_even_tokens_per_month", "api_break_even_utilization", "api_break_even_utilization_released"),
+    ),
+    "power": (
+        *("it_power_kw", "facility_power_kw", "energy_kwh_per_month", "usd_energy_per_month"),
+        *("energy_j_per_output_token", "usd_energy_per_mtok_output"),
     ),
 }
 """Measures in the order in which a capacity review reads them; a measure that is null in the cell is left out."""

@@ -10,6 +10,7 @@ from gridplan.dictionary import dictionary
 from gridplan.quantities import format_quantity
 from gridplan.report.cost_formulas import cost_formulas
 from gridplan.report.kv_formulas import kv_formulas
+from gridplan.report.price_formulas import price_formulas
 from gridplan.report.step_formulas import rate_at_cap, step_formulas
 
 __all__ = ["formula_used", "names_in", "quantity_text", "substituted"]
@@ -38,6 +39,7 @@ _UNITS = {
     **dict.fromkeys(("step_fixed_s", "step_experts_s", "all_reduce_token_s", "prefill_work_s", "decode_work_s"), "s"),
     "chunk_overhead_total_s": "s",
     "committed_usd_per_node_hour": "USD/h",
+    **{"usd_base_per_hour": "USD/h", "gpus_base": "GPUs", "node_replicas": "count", "replica_nodes": "count"},
 }
 _THREE_DIGITS = {
     "tpot_share",
@@ -142,7 +144,6 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
     narrow, wide = _by_width("nodes")
     held_narrow, held_wide = _by_width("replicas_deployed")
     is_wide = known.get("gpus_per_replica", 1.0) > known.get("gpus_per_node", math.inf)
-    by_nodes = not math.isnan(known.get("nodes", math.nan)) and not math.isnan(known.get("usd_per_node_hour", math.nan))
     branches = {
         "weights_bytes_per_gpu": _weights_formula(known),
         "nodes": wide if is_wide else narrow,
@@ -152,10 +153,7 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         **step_formulas(known),
         **cost_formulas(known),
         **_by_law(known, model),
-        "usd_per_hour": "nodes * usd_per_node_hour" if by_nodes else "gpus * usd_per_gpu_hour",
-        "usd_per_gpu_hour_used": "usd_per_node_hour / gpus_per_node"
-        if not math.isnan(known.get("usd_per_node_hour", math.nan))
-        else "usd_per_gpu_hour",
+        **price_formulas(known),
         **_of_portfolio(known),
         "lambda_instance": _rate_formula(model, source, texts.get("binding_constraint"), known),
         "replicas_active": "ceil(arrival_rate / lambda_safe)",

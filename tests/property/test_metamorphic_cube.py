@@ -302,7 +302,7 @@ axes: {gpu: {catalog: gpus}, tensor_parallel: [1, 2, 4, 8]}
             priced += 1
             found = catalog.instances[cell.priced_by.item()]
             assert found in holding
-            assert (cell.price_kind.item(), cell.price_as_of.item()) == ("list", found.as_of)
+            assert (cell.price_kind.item(), cell.price_as_of.item()) == ("on_demand", found.as_of)
             cheapest = min(float(shape.usd_per_node_hour or 0) / shape.gpus_per_node for shape in holding)
             assert float(cell.usd_per_gpu_hour_used) == pytest.approx(cheapest, rel=1e-12)
     assert priced > 40

@@ -117,7 +117,8 @@ def _price(x: Cell) -> tuple[Instance | None, Any, Any, Any, Any, Any]:
     if shape is None or shape.usd_per_node_hour is None:
         return shape, UNKNOWN, UNKNOWN, None, None, None
     price = Fraction(repr(shape.usd_per_node_hour))
-    return shape, price, UNKNOWN, shape.id, shape.as_of, shape.price_kind
+    kind = {"list": "on_demand", "range": "list_equivalent"}.get(shape.price_kind, shape.price_kind)
+    return shape, price, UNKNOWN, shape.id, shape.as_of, kind
 
 
 def _cheapest(x: Cell) -> Instance | None:

@@ -254,7 +254,7 @@ def test_the_random_grids_reach_every_branch() -> None:
         "itl_unreachable",
     }
     assert reasons <= seen
-    assert {"list", "given", None} <= seen
+    assert {"on_demand", "given", None} <= seen
 
 
 NODES = """

@@ -122,7 +122,7 @@ def test_a_price_of_one_scenario_is_not_the_price_of_all() -> None:
     assert cube["usd_per_gpu_hour_used"].values.tolist() == [6.88, 3.44]
     assert cube["priced_by"].sel(scenario="nominal") == "aws-p5-48xlarge"
     assert cube["price_as_of"].sel(scenario="nominal") == "2026-07-20"
-    assert cube["price_kind"].values.tolist() == ["list", "given"]
+    assert cube["price_kind"].values.tolist() == ["on_demand", "list_equivalent"]
 
 
 @pytest.mark.parametrize(
