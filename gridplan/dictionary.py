@@ -19,9 +19,9 @@ __all__ = ["Quantity", "all_measures", "dictionary", "inputs", "measures"]
 class Quantity:
     """One row of the dictionary; all fields are text as written there.
 
-    `role` is axis, input, measure (of a cell) or answer (of a grid asked backwards); `scope` says whose quantity it is
-    (model, gpu, replica, service, ...); `bounds` is a condition on x such as `0<x<=1`; `choices` lists the labels
-    allowed, separated by `;`.
+    `role` is axis, input, measure (of a cell) or answer (of a grid asked backwards, or of several cells together);
+    `scope` says whose quantity it is (model, gpu, replica, service, ...); `bounds` is a condition on x such as
+    `0<x<=1`; `choices` lists the labels allowed, separated by `;`.
     """
 
     role: str
