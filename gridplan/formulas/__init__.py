@@ -114,6 +114,8 @@ from gridplan.formulas.nodes import (
     replicas_in_nodes,
     replicas_per_node,
 )
+from gridplan.formulas.packing import Packed, first_fit_decreasing, most_lost, nodes_alone
+from gridplan.formulas.packing_bound import nodes_bound
 from gridplan.formulas.parallel import (
     tensor_parallel_legal,
 )
@@ -190,6 +192,7 @@ from gridplan.formulas.step_time import (
     step_overheads_s,
     step_per_sequence_total_s,
 )
+from gridplan.formulas.two_kinds import Demand, NodeKind, cheapest_pair, nodes_of_one_kind, units_beside
 from gridplan.formulas.weights import (
     dense_rank_ratio,
     expert_padding_ratio,
@@ -219,6 +222,7 @@ from gridplan.formulas.workload import (
     step_context_tokens_final,
     step_context_tokens_mean,
 )
+from gridplan.formulas.zone_spread import zone_spread
 
 __all__ = [
     "FAILURE_DOMAINS",
@@ -226,7 +230,10 @@ __all__ = [
     "RESIDENT_CONTEXTS",
     "STEP_CONTEXTS",
     "ClosedLoop",
+    "Demand",
+    "NodeKind",
     "OperatingPoint",
+    "Packed",
     "SustainedRate",
     "activation_forward_bytes",
     "activation_peak_bytes",
@@ -247,6 +254,7 @@ __all__ = [
     "burst_ratio",
     "burst_to_slo",
     "busy",
+    "cheapest_pair",
     "chunk_experts_s",
     "chunk_overhead_s",
     "cold_start_headroom",
@@ -274,6 +282,7 @@ __all__ = [
     "experts_rank_ratio",
     "experts_touched_share",
     "failure_domain_code",
+    "first_fit_decreasing",
     "gpus_stranded",
     "halfin_whitt_c",
     "hidden_states_bytes",
@@ -311,7 +320,11 @@ __all__ = [
     "mmcc_servers_needed",
     "moe_stage_ratio",
     "most_active",
+    "most_lost",
+    "nodes_alone",
+    "nodes_bound",
     "nodes_for",
+    "nodes_of_one_kind",
     "nodes_per_replica",
     "operating_point",
     "output_tokens_mean",
@@ -377,6 +390,7 @@ __all__ = [
     "uncached_tokens",
     "uncached_tokens_max",
     "uncached_tokens_mean",
+    "units_beside",
     "usable_memory_bytes",
     "usd_per_day",
     "usd_per_hour_gpus",
@@ -392,4 +406,5 @@ __all__ = [
     "weights_bytes",
     "weights_bytes_per_gpu",
     "weights_rank_ratio",
+    "zone_spread",
 ]

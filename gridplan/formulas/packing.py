@@ -102,10 +102,9 @@ def most_lost(packed: Packed, lost_nodes: Value) -> _Array:
     ([1.0, 1.0, 2.0], [2.0, 2.0, 3.0])
     """
     lost = np.asarray(lost_nodes, dtype=np.float64)[..., np.newaxis, np.newaxis]
-    held = np.where(packed.bins[..., np.newaxis] > 0.0, packed.held, 0.0)
-    order = np.argsort(-held, axis=-2, kind="stable")
-    fullest = np.take_along_axis(held, order, axis=-2)
-    bins = np.take_along_axis(np.broadcast_to(packed.bins[..., np.newaxis], held.shape), order, axis=-2)
+    order = np.argsort(-packed.held, axis=-2, kind="stable")
+    fullest = np.take_along_axis(packed.held, order, axis=-2)
+    bins = np.take_along_axis(np.broadcast_to(packed.bins[..., np.newaxis], order.shape), order, axis=-2)
     before = np.cumsum(bins, axis=-2) - bins
     taken = (np.clip(lost - before, 0.0, bins) * fullest).sum(axis=-2)
     result: _Array = taken + np.minimum(lost[..., 0], packed.wide) + 0.0 * packed.nodes[..., np.newaxis]
@@ -152,12 +151,11 @@ def _packed(counts: _Array, widths: _Array, node: _Array) -> tuple[_Array, _Arra
     for place in range(kinds):
         kind = order[:, place]
         free, bins, held = _placed(free, bins, held, kind, widths[rows, kind], counts[rows, kind], node)
-        most = 2 * (place + 1)  # one group split in three, or two new ones, for each kind so far
-        if bins.shape[1] > most:
-            first = np.argsort(bins == 0.0, axis=-1, kind="stable")[:, :most]
-            free, bins = (np.take_along_axis(item, first, axis=1) for item in (free, bins))
-            held = np.take_along_axis(held, first[..., np.newaxis], axis=1)
-    return bins, held
+        # Empty groups go last and are cut off: a kind adds two at most, by one group split in three or by new nodes.
+        first = np.argsort(bins == 0.0, axis=-1, kind="stable")[:, : 2 * (place + 1)]
+        free, bins = (np.take_along_axis(item, first, axis=1) for item in (free, bins))
+        held = np.take_along_axis(held, first[..., np.newaxis], axis=1)
+    return bins, np.where(bins[..., np.newaxis] > 0.0, held, 0.0)
 
 
 def _placed(

@@ -68,7 +68,8 @@ def dealt(load: _Array, number: _Array, size: _Array) -> _Array:
 
     def below(level: _Array) -> _Array:
         """Blocks that start below a level."""
-        return np.maximum(np.asarray(ceil_exact((level[:, np.newaxis] - load) / size)), 0.0)
+        started: _Array = np.maximum(ceil_exact((level[:, np.newaxis] - load) / size), 0.0)
+        return started
 
     low = np.zeros(len(number))
     high = np.where(np.isfinite(load), load, np.inf).min(axis=-1) + size[:, 0] * number + 1.0
@@ -82,4 +83,5 @@ def dealt(load: _Array, number: _Array, size: _Array) -> _Array:
         at_level = (load <= low[:, np.newaxis]) & ((low[:, np.newaxis] - load) % size == 0.0)
     rest = number - given.sum(axis=-1)
     extra = at_level & (np.cumsum(at_level, axis=-1) <= rest[:, np.newaxis])
-    return given + extra
+    result: _Array = given + extra
+    return result

@@ -10,6 +10,7 @@ from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.cell import cut_to, label_index
+from gridplan.engine.evaluate import attributes
 from gridplan.engine.field import Field
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.resolve import Resolver
@@ -50,16 +51,16 @@ def figures_of(inputs: Inputs, names: Iterable[str], fixed: Iterable[str]) -> di
 def about(
     inputs: Inputs, fixed: Mapping[str, str | float], instead: Mapping[str, str], used: str = ""
 ) -> dict[str, str]:
-    """Attributes of an answer: the labels that were fixed, and the warnings of the grid.
+    """Attributes of an answer: those of its grid with their warnings, and the labels that were fixed.
 
     To these comes a sentence for each input that the contract gives and the question does not read, from `instead`; an
     input `used` here is not said to be unused.
     """
     resolver = Resolver(inputs.grid)
-    said = [f"{name} is not used here: {why}" for name, why in instead.items() if resolver.is_given(name)]
     plan = (text for text in inputs.warnings if not used or not text.startswith(f"{used} is not used"))
+    said = (f"{name} is not used here: {why}" for name, why in instead.items() if resolver.is_given(name))
     shown = (f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in fixed.items())
-    texts = {"at": ", ".join(shown), "warnings": "\n".join((*plan, *said))}
+    texts = {**attributes(inputs), "at": ", ".join(shown), "warnings": "\n".join((*plan, *said))}
     return {name: text for name, text in texts.items() if text}
 
 

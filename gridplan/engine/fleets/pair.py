@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gridplan.contract.grid import Grid
-from gridplan.engine.evaluate import attributes
 from gridplan.engine.fleets.dataset import fleet_dataset
 from gridplan.engine.fleets.figures import about, asked_of, figures_of
 from gridplan.engine.fleets.pair_checks import check_axis, check_inputs
@@ -64,4 +63,4 @@ def pair(grid: Grid, *, at: Mapping[str, str | float] | None = None) -> xr.Datas
     warnings = [*said.pop("warnings", "").splitlines(), *left_out_texts(inputs, found["pair_left_out_reason"])]
     if warnings:
         said["warnings"] = "\n".join(warnings)
-    return fleet_dataset(inputs, found, {}, {**attributes(inputs), **said})
+    return fleet_dataset(inputs, found, {}, said)

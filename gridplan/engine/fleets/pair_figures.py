@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -118,6 +118,7 @@ def pair_figures(inputs: Inputs, figures: Mapping[str, Field]) -> dict[str, Figu
         "pair_single_usd_per_hour": least,
         "pair_saving_usd_per_hour": least - found["pair_usd_per_hour"],
     }
+    found["pair_left_out"] = _left_out(kinds)
     result = {name: Figure(np.expand_dims(item, kinds.place), kinds.dims) for name, item in found.items()}
     left_out = np.moveaxis(kinds.reason, 0, kinds.place)
     return result | {"pair_left_out_reason": Figure(left_out, kinds.dims | {"instance"})}
@@ -155,7 +156,18 @@ def _of_fleet(
 
 def _labels(kinds: _Kinds, place: Array) -> Array:
     """Names of kinds, None where there is none."""
-    return np.asarray(np.array([*kinds.labels, None], dtype=object)[place])
+    return np.asarray(np.array([*kinds.labels, None], dtype=object)[place], dtype=object)
+
+
+def _left_out(kinds: _Kinds) -> Array:
+    """The kinds that are left out in each cell, by name with their reasons; None where there is none."""
+    names = choices("pair_left_out_reason")
+    texts = np.full(kinds.reason.shape[1:], None, dtype=object)
+    for codes in np.unique(kinds.reason.reshape(len(kinds.labels), -1), axis=1).T:
+        here = (kinds.reason == codes.reshape(-1, *[1] * texts.ndim)).all(axis=0)
+        said = (f"{kinds.labels[kind]} ({names[each]})" for kind, each in enumerate(codes.tolist()) if each != NULL)
+        texts[here] = ", ".join(said) or None
+    return texts
 
 
 def _check_size(inputs: Inputs, alone: Array) -> None:
@@ -174,13 +186,11 @@ def _check_size(inputs: Inputs, alone: Array) -> None:
 
 def left_out_texts(inputs: Inputs, reason: Figure) -> list[str]:
     """One sentence for each kind that is left out somewhere, by name, with its reasons."""
-    return list(_sentences(inputs, reason))
-
-
-def _sentences(inputs: Inputs, reason: Figure) -> Iterator[str]:
     names, place = choices("pair_left_out_reason"), inputs.space.names.index("instance")
+    said = []
     for label, codes in zip(inputs.space.labels["instance"], np.moveaxis(reason.data, place, 0), strict=True):
         found = [names[int(each)] for each in np.unique(codes) if each != NULL]
         if found:
             where = "" if (codes != NULL).all() else f" in {np.count_nonzero(codes != NULL):,} of {codes.size:,} cells"
-            yield f"{label} is left out{where}: {', '.join(found)}"
+            said.append(f"{label} is left out{where}: {', '.join(found)}")
+    return said

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gridplan.contract.grid import Grid
-from gridplan.engine.evaluate import attributes
 from gridplan.engine.fleets.dataset import fleet_dataset
 from gridplan.engine.fleets.figures import about, asked_of, figures_of
 from gridplan.engine.fleets.pool_checks import check_axis, check_one_fleet, check_sizes
@@ -68,5 +67,6 @@ def pool(
     figures = figures_of(inputs, READ, fixed)
     check_sizes(inputs, figures["gpus_per_node"])
     found, zones = pool_figures(inputs, figures, over, lost)
-    attrs = {**attributes(inputs), "pool_over": over, "lost_nodes": lost, **about(inputs, fixed, _INSTEAD, used="zones")}
-    return fleet_dataset(inputs, found, {"zone": [str(place + 1) for place in range(zones)]}, attrs)
+    said = about(inputs, fixed, _INSTEAD, used="zones")
+    labels = {"zone": [str(place + 1) for place in range(zones)]}
+    return fleet_dataset(inputs, found, labels, {**said, "pool_over": over, "lost_nodes": lost})

@@ -27,7 +27,7 @@ _LABELS = ("instance", "gpu", "priced_by")
 _NUMBERS = ("gpus_per_node", "usd_per_node_hour", "usd_per_gpu_hour", "zones")
 
 
-def check_axis(grid: Grid, over: str, lost: int, at: Mapping[str, str | float]) -> None:
+def check_axis(grid: Grid, over: str, lost: object, at: Mapping[str, str | float]) -> None:
     """Raise what is wrong with the question itself."""
     axes = space_of(grid).labels
     problems = []
@@ -56,7 +56,9 @@ def check_one_fleet(inputs: Inputs, over: str) -> None:
         kind_differs = kind_differs or name != "zones"
         hint = ": state one instance, or gpus_per_node and a price" if name == "priced_by" else ""
         key = "instance" if name == "priced_by" else name
-        resolver.problem(f"{name} differs along {over} ({said}), and a pool is one fleet of one kind of node{hint}", key)
+        resolver.problem(
+            f"{name} differs along {over} ({said}), and a pool is one fleet of one kind of node{hint}", key
+        )
     stop(resolver)
 
 
