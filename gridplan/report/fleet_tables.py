@@ -52,9 +52,11 @@ _TITLES = {
 }
 """Heads of printed columns; others are printed under their names."""
 
+_AFTER_LOSS = ("pool_label_replicas_left", "pool_label_headroom_kept", "pool_label_slo_held")
+
 _OF_LABEL = (
-    *("replicas", "gpus_per_replica", "pool_label_nodes_separate", "pool_label_share", "pool_label_replicas_left"),
-    *("pool_label_headroom_kept", "pool_label_slo_held", "infeasible_reason"),
+    *("replicas", "gpus_per_replica", "pool_label_nodes_separate", "pool_label_share", *_AFTER_LOSS),
+    "infeasible_reason",
 )
 
 
@@ -72,7 +74,10 @@ def pool_page(found: xr.Dataset) -> str:
         *_table(found[list(_OF_LABEL)], _OF_LABEL, said=False),
     ]
     if zones:
+        after = [f"{name}_zone" for name in _AFTER_LOSS]
         parts += ["", "what stands in each zone", *_table(found[zones], zones, said=False)]
+        parts += ["", "what is left of each after the loss of the zone that holds most of it"]
+        parts += _table(found[after], after, said=False)
     return "\n".join(parts)
 
 
@@ -110,7 +115,9 @@ def _table(part: xr.Dataset, figures: Sequence[Any], said: bool = True) -> list[
         if name not in alike and (name not in own or any(item is not None for item in items))
     ]
     lines = ["at " + ", ".join(f"{name}={_shown(item)}" for name, item in alike.items())] if alike and said else []
-    columns = [[_TITLES.get(name, name), *map(_shown, values[name][:SHOWN_ROWS])] for name in kept]
+    columns = [
+        [_TITLES.get(name.removesuffix("_zone"), name), *map(_shown, values[name][:SHOWN_ROWS])] for name in kept
+    ]
     lines += aligned(columns, [_is_number(values[name]) for name in kept])
     if len(rows) > SHOWN_ROWS:
         lines.append(f"... {len(rows) - SHOWN_ROWS:,} more rows: fix an axis with --at, or write them with -o")

@@ -16,7 +16,7 @@ from gridplan.errors import ContractError, Problem
 
 __all__ = ["check_axis", "check_inputs"]
 
-_SHARED = ("arrival_rate", "redundancy", "failure_domain_code", "redundancy_basis_code")
+_SHARED = ("arrival_rate", "redundancy", "failure_domain", "redundancy_basis")
 """What is one for a fleet, whatever its nodes are."""
 
 
@@ -33,10 +33,9 @@ def check_inputs(inputs: Inputs) -> None:
     """Raise where the load differs by kind, nodes have no price of their own, or the loss is of another sort."""
     resolver, values = Resolver(inputs.grid), inputs.values
     for name in _SHARED:
-        said = differing(inputs, values[name], "instance")
+        said = differing(inputs, inputs.stated[name], "instance")
         if said:
-            stated = name.removesuffix("_code")
-            resolver.problem(f"{stated} differs along instance, and a fleet of two kinds has one {stated}", stated)
+            resolver.problem(f"{name} differs along instance ({said}), and a fleet of two kinds has one", name)
     if (values["failure_domain_code"].data == code("failure_domain", "zone")).any():
         resolver.problem(
             "failure_domain zone cannot be planned for two kinds of nodes: which zone holds which kind is not known; "

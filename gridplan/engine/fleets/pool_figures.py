@@ -11,7 +11,7 @@ from gridplan.chain.graph import Array
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
 from gridplan.engine.fleets.dataset import Figure
-from gridplan.formulas.fleet import carries
+from gridplan.formulas.fleet import holds
 from gridplan.formulas.packing import Packed, first_fit_decreasing, most_lost, nodes_alone
 from gridplan.formulas.packing_bound import nodes_bound
 from gridplan.formulas.zone_spread import zone_spread
@@ -77,7 +77,6 @@ def pool_figures(inputs: Inputs, figures: Mapping[str, Field], over: str, lost: 
         "replicas": counts,
         "pool_label_nodes_separate": alone,
         "pool_label_share": used / gpus[..., np.newaxis],
-        "pool_label_replicas_left": left,
     }
     found = {name: Figure(kinds.cells(item), cells) for name, item in of_pool.items()}
     found |= _bills(figures, found, cells, kinds)
@@ -88,7 +87,7 @@ def pool_figures(inputs: Inputs, figures: Mapping[str, Field], over: str, lost: 
     found |= _held(figures, kinds.back(left), every)
     zones = int(figures["zones"].data.max())
     if zones > 1:
-        found |= _zones(figures["zones"], packed, kinds, every, zones)
+        found |= _zones(figures, packed, kinds, every, zones)
     return found, zones
 
 
@@ -139,30 +138,33 @@ def _bills(
     }
 
 
-def _held(figures: Mapping[str, Field], left: Array, every: frozenset[str]) -> dict[str, Figure]:
+def _held(figures: Mapping[str, Field], left: Array, every: frozenset[str], of: str = "") -> dict[str, Figure]:
     """Whether what is left of each label keeps its headroom, and whether it holds its limits: two questions."""
     rate, safe, most, slots = (
         figures[name].data for name in ("arrival_rate", "lambda_safe", "lambda_instance", "slots_basis")
     )
     holding = np.where(slots == 1.0, np.nan, most)
+    safely, dims = _dims(figures, "arrival_rate", "lambda_safe"), _dims(figures, "lambda_instance", "slots_basis")
     return {
-        "pool_label_headroom_kept": Figure(
-            carries(rate, left * safe), every | _dims(figures, "arrival_rate", "lambda_safe")
-        ),
-        "pool_label_slo_held": Figure(
-            carries(rate, left * holding), every | _dims(figures, "arrival_rate", "lambda_instance", "slots_basis")
-        ),
+        f"pool_label_replicas_left{of}": Figure(left, every),
+        f"pool_label_headroom_kept{of}": Figure(holds(rate, left, safe), every | safely),
+        f"pool_label_slo_held{of}": Figure(holds(rate, left, holding), every | safely | dims),
     }
 
 
-def _zones(zones: Field, packed: Packed, kinds: _Kinds, every: frozenset[str], most: int) -> dict[str, Figure]:
-    """Nodes of each zone, and replicas of each label there."""
+def _zones(
+    figures: Mapping[str, Field], packed: Packed, kinds: _Kinds, every: frozenset[str], most: int
+) -> dict[str, Figure]:
+    """Nodes of each zone, replicas of each label there, and what the loss of its fullest zone leaves of a label."""
+    zones = figures["zones"]
     number = kinds.one(zones.data)
     shape = np.broadcast_shapes(number.shape, packed.nodes.shape)
     wider = (np.broadcast_to(item, (*shape, *item.shape[packed.nodes.ndim :])) for item in packed)
     nodes, replicas = zone_spread(Packed(*wider), number, most)
     dims = every | zones.dims | {kinds.name}
+    left = np.nansum(replicas, axis=-2) - np.fmax.reduce(replicas, axis=-2)
     return {
         "pool_zone_nodes": Figure(kinds.cells(nodes), dims - {kinds.name}, ("zone",)),
         "pool_zone_replicas": Figure(np.moveaxis(replicas, -1, kinds.place), dims, ("zone",)),
+        **_held(figures, kinds.back(left), dims, "_zone"),
     }
