@@ -201,7 +201,33 @@ def test_a_node_without_a_size_is_asked_for() -> None:
     assert "gpus_per_node is needed for a pool" in problems(text)[0]
 
 
+def test_a_cell_is_packed_alone_as_among_others() -> None:
+    text = MODELS.replace("llama-3.3-70b: 1", "llama-3.3-70b: 4").replace("[5, 50]", "[5, 17, 50]")
+    text = text.replace("redundancy: 1", "redundancy: 1, zones: 2")
+    whole = pooled(text, over="model")
+    for rate in (5, 17, 50):
+        alone = pooled(text, over="model", at={"arrival_rate": rate})
+        of_rate = whole.sel(arrival_rate=rate)
+        for name, item in alone.data_vars.items():
+            np.testing.assert_array_equal(item, of_rate[name])
+
+
+def test_labels_may_be_numbers() -> None:
+    text = MODELS.replace("model: [llama-3.1-8b, llama-3.3-70b], ", "").replace(
+        "engine:", "model: llama-3.1-8b\n  engine:"
+    )
+    found = pooled(text, over="arrival_rate")
+    assert found["pool_nodes"].dims == ()
+    assert found["pool_label_share"].dims == ("arrival_rate",)
+    refused = pooled(text.replace("llama-3.1-8b\n", "llama-3.1-405b\n"), over="arrival_rate")
+    assert refused["pool_infeasible_label"].item() == "5"
+
+
 def test_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gridplan.engine.fleets.figures.MAX_CELLS", 2)
     with pytest.raises(GridTooLargeError, match=r"3 cells are more than the 2 .* workload \(3\)"):
+        pooled(THREE)
+    monkeypatch.setattr("gridplan.engine.fleets.figures.MAX_CELLS", 100)
+    monkeypatch.setattr("gridplan.engine.fleets.figures.MAX_NUMBERS", 8)  # three labels for each of three cells
+    with pytest.raises(GridTooLargeError, match="3 cells are more than the 2"):
         pooled(THREE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from gridplan import chain
 from gridplan.chain.graph import Array
@@ -21,6 +21,9 @@ __all__ = ["about", "asked_of", "figures_of", "stop"]
 MAX_CELLS = 2_000_000
 """Cells that are planned at once (policy): some hundred MB. Axes that change no figure do not count."""
 
+MAX_NUMBERS = 16_000_000
+"""The same for answers with several numbers a cell: nodes of a pool are told apart by every label (policy)."""
+
 
 def asked_of(grid: Grid, at: Mapping[str, str | float] | None) -> tuple[Inputs, dict[str, str | float]]:
     """The inputs of a grid, cut to the labels of `at`, and those labels as the axes write them."""
@@ -29,15 +32,15 @@ def asked_of(grid: Grid, at: Mapping[str, str | float] | None) -> tuple[Inputs, 
     return cut_to(inputs, index), {name: inputs.space.labels[name][place] for name, place in index.items()}
 
 
-def figures_of(inputs: Inputs, names: Iterable[str], fixed: Iterable[str]) -> dict[str, Field]:
+def figures_of(inputs: Inputs, names: Iterable[str], fixed: Iterable[str], width: int = 1) -> dict[str, Field]:
     """Quantities of the plan and inputs by name; dimensions that are fixed at one label are not theirs any more.
 
-    Raises GridTooLargeError above 2 million cells.
+    Raises GridTooLargeError above 2 million cells, or fewer where the answer has `width` numbers for each.
     """
     wanted = tuple(names)
     steps = chain.needed(inputs.steps, wanted)
     dims = {name: found - set(fixed) for name, found in chain.propagate(steps, inputs.dims).items()}
-    _check_size(inputs, frozenset[str]().union(*(dims[name] for name in wanted)))
+    _check_size(inputs, frozenset[str]().union(*(dims[name] for name in wanted)), width)
     values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
     last = {name: place for place, item in enumerate(steps) for name in item.inputs}
     for place, item in enumerate(steps):
@@ -70,12 +73,12 @@ def stop(resolver: Resolver) -> None:
         raise ContractError(sorted(resolver.problems, key=lambda p: (p.line or 0, p.column or 0, p.key or "")))
 
 
-def _check_size(inputs: Inputs, dims: frozenset[str]) -> None:
-    sizes: Sequence[tuple[str, int]] = [(name, len(inputs.space.labels[name])) for name in dims]
-    cells = math.prod(size for _, size in sizes)
-    if cells > MAX_CELLS:
+def _check_size(inputs: Inputs, dims: frozenset[str], width: int) -> None:
+    sizes = [(name, len(inputs.space.labels[name])) for name in dims]
+    cells, most = math.prod(size for _, size in sizes), min(MAX_CELLS, MAX_NUMBERS // width)
+    if cells > most:
         largest = sorted(sizes, key=lambda item: (-item[1], item[0]))[:3]
         raise GridTooLargeError(
-            f"{inputs.grid.path}: {cells:,} cells are more than the {MAX_CELLS:,} that are planned at once; "
+            f"{inputs.grid.path}: {cells:,} cells are more than the {most:,} that are planned at once; "
             f"largest axes: {', '.join(f'{name} ({size:,})' for name, size in largest)}; fix one with at, or shorten it"
         )

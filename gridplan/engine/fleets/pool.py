@@ -59,12 +59,12 @@ def pool(
     ContractError
         For anything wrong with the question or the grid, with every problem.
     GridTooLargeError
-        Above 2 million cells.
+        Above 2 million cells; fewer where more than eight labels share the fleet.
     """
     check_axis(grid, over, lost, at or {})
     inputs, fixed = asked_of(grid, at)
     check_one_fleet(inputs, over)
-    figures = figures_of(inputs, READ, fixed)
+    figures = figures_of(inputs, READ, fixed, width=len(inputs.space.labels[over]))
     check_sizes(inputs, figures["gpus_per_node"])
     found, zones = pool_figures(inputs, figures, over, lost)
     said = about(inputs, fixed, _INSTEAD, used="zones")
