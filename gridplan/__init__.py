@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gridplan import formulas
     from gridplan.contract import load_grid, loads_grid
     from gridplan.engine.evaluate import evaluate
+    from gridplan.engine.fleets.pair import pair
+    from gridplan.engine.fleets.pool import pool
     from gridplan.engine.inverse.solve import solve
     from gridplan.engine.reduce import reduce
     from gridplan.engine.run import run
@@ -31,6 +33,8 @@ _PLACES = {
     "reduce": "gridplan.engine.reduce",
     "run": "gridplan.engine.run",
     "solve": "gridplan.engine.inverse.solve",
+    "pool": "gridplan.engine.fleets.pool",
+    "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
     "CatalogError": "gridplan.errors",
@@ -53,6 +57,8 @@ __all__ = [
     "load_grid",
     "loads_grid",
     "open_cube",
+    "pair",
+    "pool",
     "reduce",
     "run",
     "solve",

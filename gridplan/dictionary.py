@@ -23,9 +23,9 @@ DEFAULT = "default"
 class Quantity:
     """One row of the dictionary; all fields are text as written there.
 
-    `role` is axis, input, measure (of a cell) or answer (of a grid asked backwards); `scope` says whose quantity it is
-    (model, gpu, replica, service, ...); `bounds` is a condition on x such as `0<x<=1`; `choices` lists the labels
-    allowed, separated by `;`.
+    `role` is axis, input, measure (of a cell) or answer (of a grid asked backwards, or of several cells together);
+    `scope` says whose quantity it is (model, gpu, replica, service, ...); `bounds` is a condition on x such as
+    `0<x<=1`; `choices` lists the labels allowed, separated by `;`.
     """
 
     role: str

@@ -40,7 +40,8 @@ def unknown_input(name: str, what: str = "an input") -> str:
         return f"comes from the section {_MADE_OF_SECTIONS[name]}"
     row = dictionary().get(name)
     if row is not None and row.role == "answer":
-        return "is an answer of `gridplan solve`: a contract cannot give it"
+        asked = "fleet" if name.startswith(("pool_", "pair_")) else "solve"
+        return f"is an answer of `gridplan {asked}`: a contract cannot give it"
     if row is not None and row.role == "measure":
         return "is a measure: the plan computes it, a contract cannot give it"
     return f"is not {what}{suggestion(name, section_inputs())}"

@@ -142,6 +142,8 @@ from gridplan.formulas.nodes import (
     replicas_in_nodes,
     replicas_per_node,
 )
+from gridplan.formulas.packing import Packed, first_fit_decreasing, most_lost, nodes_alone
+from gridplan.formulas.packing_bound import nodes_bound
 from gridplan.formulas.parallel import (
     tensor_parallel_legal,
 )
@@ -229,6 +231,7 @@ from gridplan.formulas.step_time import (
     step_per_sequence_total_s,
 )
 from gridplan.formulas.survival import nodes_surviving, replicas_left
+from gridplan.formulas.two_kinds import Demand, NodeKind, cheapest_pair, nodes_of_one_kind, units_beside
 from gridplan.formulas.weights import (
     dense_rank_ratio,
     expert_padding_ratio,
@@ -258,6 +261,7 @@ from gridplan.formulas.workload import (
     step_context_tokens_final,
     step_context_tokens_mean,
 )
+from gridplan.formulas.zone_spread import zone_spread
 from gridplan.formulas.zones import units_in_fullest_zone, units_left, units_over_zones
 
 __all__ = [
@@ -268,7 +272,10 @@ __all__ = [
     "RESIDENT_CONTEXTS",
     "STEP_CONTEXTS",
     "ClosedLoop",
+    "Demand",
+    "NodeKind",
     "OperatingPoint",
+    "Packed",
     "Portfolio",
     "SustainedRate",
     "activation_forward_bytes",
@@ -296,6 +303,7 @@ __all__ = [
     "burst_ratio",
     "burst_to_slo",
     "busy",
+    "cheapest_pair",
     "chunk_experts_s",
     "chunk_overhead_s",
     "cold_start_headroom",
@@ -327,6 +335,7 @@ __all__ = [
     "experts_touched_share",
     "facility_power_kw",
     "failure_domain_code",
+    "first_fit_decreasing",
     "gpus_stranded",
     "halfin_whitt_c",
     "hidden_states_bytes",
@@ -370,8 +379,12 @@ __all__ = [
     "mmcc_servers_needed",
     "moe_stage_ratio",
     "most_active",
+    "most_lost",
     "most_needed",
+    "nodes_alone",
+    "nodes_bound",
     "nodes_for",
+    "nodes_of_one_kind",
     "nodes_per_replica",
     "nodes_spot",
     "nodes_surviving",
@@ -448,6 +461,7 @@ __all__ = [
     "uncached_tokens_max",
     "uncached_tokens_mean",
     "unit_availability",
+    "units_beside",
     "units_for_availability",
     "units_in_fullest_zone",
     "units_left",
@@ -473,4 +487,5 @@ __all__ = [
     "weights_bytes",
     "weights_bytes_per_gpu",
     "weights_rank_ratio",
+    "zone_spread",
 ]

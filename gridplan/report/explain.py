@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,13 +12,12 @@ from gridplan.contract.margins import MARGINS
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.budget import BUDGET_TERMS
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.cell import cell_index, cut_to
 from gridplan.engine.columns import column_arrays, plan_columns
-from gridplan.engine.field import Field
 from gridplan.engine.headroom import OF_CELLS, cell_warnings
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.report.budget import budget_lines
-from gridplan.report.cell import cell_index
 from gridplan.report.cost_formulas import is_idle
 from gridplan.report.explanation import Explanation, InputLine, Line
 from gridplan.report.layer_lines import LayerLine, groups_on_rank, layer_lines
@@ -49,7 +47,7 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
     """
     inputs = build_inputs(grid)
     index = cell_index(inputs, labels)
-    cell = _one_cell(inputs, index)
+    cell = cut_to(inputs, index)
     plan = plan_columns(cell, all_measures())
     values = chain.evaluate(plan.steps, {name: item.data for name, item in cell.values.items()})
     arrays = column_arrays(plan, values, {name: item.data for name, item in plan.constants.items()})
@@ -116,26 +114,6 @@ def _anchor_warning(ratio: float) -> list[str]:
     if np.isnan(ratio) or low <= ratio <= high:
         return []
     return [f"anchor_ratio {ratio:.3g} lies outside {low:g} to {high:g}: the scaled rate rests on a poor model"]
-
-
-def _one_cell(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
-    """The same inputs with every dimension cut down to one label."""
-    names = inputs.space.names
-
-    def cut(item: Field) -> Field:
-        if not item.dims:
-            return item
-        place = tuple(
-            slice(index[name], index[name] + 1) if item.data.shape[axis] > 1 else slice(None)
-            for axis, name in enumerate(names)
-        )
-        return Field(item.data[place], item.dims)
-
-    space = type(inputs.space)({name: (inputs.space.labels[name][index[name]],) for name in names})
-    values = {name: cut(item) for name, item in inputs.values.items()}
-    labels = {name: cut(item) for name, item in inputs.labels.items()}
-    stated = {name: cut(item) for name, item in inputs.stated.items()}
-    return replace(inputs, space=space, values=values, labels=labels, stated=stated)
 
 
 def _lines(known: Mapping[str, float], texts: Mapping[str, str | None]) -> tuple[Line, ...]:

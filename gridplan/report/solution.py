@@ -38,12 +38,12 @@ _TITLES = {
 
 def columns_of(solution: xr.Dataset) -> dict[str, np.ndarray]:
     """One column per axis, label and answer, one row per cell; axes in declared order, then labels, then answers."""
-    dims = [str(dim) for dim in solution.sizes]
-    shape = tuple(solution.sizes.values())
+    dims = [str(name) for name in solution.coords if name in solution.sizes]
+    shape = tuple(solution.sizes[name] for name in dims)
     names = [*dims, *(str(name) for name in solution.coords if name not in dims), *map(str, solution.data_vars)]
     found: dict[str, np.ndarray] = {}
     for name in names:
-        item = solution[name]
+        item = solution[name].transpose(*(dim for dim in dims if dim in solution[name].dims))
         # With the ellipsis a scalar stays an array, and so keeps its dtype.
         place = [slice(None) if dim in item.dims else np.newaxis for dim in dims]
         found[name] = np.broadcast_to(item.values[(*place, ...)], shape).ravel()
@@ -51,16 +51,21 @@ def columns_of(solution: xr.Dataset) -> dict[str, np.ndarray]:
 
 
 def rows_of(solution: xr.Dataset) -> list[dict[str, Any]]:
-    """The rows as plain values: None for null, whole numbers as int."""
-    columns = {name: [_plain(item) for item in values.tolist()] for name, values in columns_of(solution).items()}
+    """The rows as plain values: None for null, whole numbers as int, true and false as bool."""
+    columns = {
+        name: [_plain(item, solution[name].attrs.get("dtype") == "bool") for item in values.tolist()]
+        for name, values in columns_of(solution).items()
+    }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, is_bool: bool = False) -> Any:
     if not isinstance(value, float):
         return value
     if math.isnan(value):
         return None
+    if is_bool:
+        return value == 1.0
     return int(value) if value.is_integer() else value
 
 
@@ -128,6 +133,17 @@ def write_table(solution: xr.Dataset, path: str) -> int:
     return int(table.num_rows)
 
 
+def _number(solution: xr.Dataset, name: str, values: np.ndarray) -> pa.DataType:
+    """The type of a column of numbers: of figures as the dictionary says, of axes as their labels are."""
+    import pyarrow as pa
+
+    stated = solution[name].attrs.get("dtype", "float64" if name in solution.data_vars else None)
+    if stated == "bool":
+        return pa.bool_()
+    whole = stated == "int64" or (stated is None and bool(np.all(values == np.floor(values))))
+    return pa.int64() if whole else pa.float64()
+
+
 def _arrow(solution: xr.Dataset) -> pa.Table:
     import pyarrow as pa
 
@@ -138,9 +154,8 @@ def _arrow(solution: xr.Dataset) -> pa.Table:
             kind, array = pa.string(), pa.array(values.tolist(), pa.string())
         else:
             null = np.isnan(values)
-            whole = bool(np.all(values[~null] == np.floor(values[~null])))
-            kind = pa.int64() if whole else pa.float64()
-            array = pa.array(np.where(null, 0, values).astype(np.int64 if whole else np.float64), kind, mask=null)
+            kind = _number(solution, name, values[~null])
+            array = pa.array(np.where(null, 0, values).astype(kind.to_pandas_dtype()), kind, mask=null)
         arrays.append(array)
         fields.append(pa.field(name, kind, metadata=meta))
     about = {key: str(value) for key, value in solution.attrs.items()}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.field import Field
 from gridplan.errors import ContractError, Problem, suggestion
 
-__all__ = ["cell_index"]
+__all__ = ["cell_index", "cut_to", "label_index"]
 
 MOST_LISTED = 20
 """Labels up to which a message lists a whole axis (policy)."""
@@ -20,29 +22,65 @@ def cell_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, i
     Raises ContractError if an axis is unknown or not fixed, or a label is not on its axis, with the nearest labels.
     """
     problems = []
-    found: dict[str, int] = {}
+    single = {name: 0 for name, axis in inputs.space.labels.items() if len(axis) == 1}
+    nominal = {name: axis.index("nominal") for name, axis in inputs.space.labels.items() if name == "scenario"}
     for name, axis in inputs.space.labels.items():
-        if name not in labels and name == "scenario":
-            found[name] = axis.index("nominal")
-        elif name not in labels and len(axis) == 1:
-            found[name] = 0
-        elif name not in labels:
+        if name not in (*labels, *single, *nominal):
             problems.append(Problem(f"fix {name} at one of: {_listed(axis)}", key=name))
+    return single | nominal | _positions(inputs, labels, problems)
+
+
+def label_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:
+    """Positions of the given labels along their dimensions; dimensions that none fixes are left out.
+
+    Raises ContractError if an axis is unknown or a label is not on its axis, with the nearest labels.
+    """
+    return _positions(inputs, labels, [])
+
+
+def cut_to(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
+    """The same inputs with the dimensions of `index` cut down to the label at that position."""
+    names = inputs.space.names
+
+    def cut(item: Field) -> Field:
+        if item.dims.isdisjoint(index):
+            return item
+        place = tuple(
+            slice(index[name], index[name] + 1) if name in index and item.data.shape[axis] > 1 else slice(None)
+            for axis, name in enumerate(names)
+        )
+        return Field(item.data[place], item.dims)
+
+    labels = inputs.space.labels
+    space = type(inputs.space)(
+        {name: (labels[name][index[name]],) if name in index else labels[name] for name in names}
+    )
+    fields = {
+        part: {name: cut(item) for name, item in getattr(inputs, part).items()}
+        for part in ("values", "labels", "stated")
+    }
+    return replace(inputs, space=space, **fields)  # type: ignore[arg-type]
+
+
+def _positions(inputs: Inputs, labels: Mapping[str, str | float], problems: list[Problem]) -> dict[str, int]:
+    """Positions of the given labels; raises `problems` and all that is wrong with them."""
+    found: dict[str, int] = {}
+    for name in (name for name in inputs.space.labels if name in labels):
+        axis, position = inputs.space.labels[name], _find(inputs.space.labels[name], labels[name])
+        if position is None:
+            problems.append(
+                Problem(f"{labels[name]} is not on the axis: {_listed(axis)}{_near(axis, labels[name])}", key=name)
+            )
         else:
-            position = _find(axis, labels[name])
-            if position is None:
-                problems.append(
-                    Problem(f"{labels[name]} is not on the axis: {_listed(axis)}{_near(axis, labels[name])}", key=name)
-                )
-            else:
-                found[name] = position
+            found[name] = position
     for name in labels:
         if name not in inputs.space.labels:
             problems.append(
                 Problem(f"{name} is not an axis of this grid{suggestion(name, inputs.space.labels)}", key=name)
             )
     if problems:
-        raise ContractError(problems)
+        order = list(inputs.space.labels)
+        raise ContractError(sorted(problems, key=lambda p: order.index(p.key) if p.key in order else len(order)))
     return found
 
 
