@@ -28,6 +28,7 @@ from gridplan.chain import (
 from gridplan.chain import step as steps
 from gridplan.chain.api import API
 from gridplan.chain.bill import BILL
+from gridplan.chain.caps import CAPS
 from gridplan.chain.codes import NULL
 from gridplan.chain.energy import ENERGY
 from gridplan.chain.graph import Array, Step, step
@@ -42,9 +43,9 @@ from gridplan.chain.spot import HOURLY_BILL, WITHOUT_SPOT
 __all__ = ["DIRECT", "STEPS"]
 
 
-def _status_code(infeasible_reason_code: Array, lambda_instance: Array) -> Array:
+def _status_code(plan_reason_code: Array, lambda_instance: Array) -> Array:
     """0 ok, 1 infeasible."""
-    return np.where((infeasible_reason_code == NULL) & ~np.isnan(lambda_instance), 0, 1)
+    return np.where((plan_reason_code == NULL) & ~np.isnan(lambda_instance), 0, 1)
 
 
 CASES = ("after_loss", "domain_lost", "one_fewer")
@@ -247,7 +248,6 @@ STEPS: tuple[Step, ...] = (
     step("lambda_basis_code", limits.lambda_basis_code),
     step("slo_basis_code", limits.slo_basis_code),
     step("slots_basis", limits.is_slots),
-    step("status_code", _status_code),
     step("decode_batch_quoted", steps.decode_batch_quoted),
     step("decode_context_quoted", steps.decode_context_quoted),
     step("step_weights_read_s", steps.step_weights_read_s),
@@ -362,4 +362,14 @@ STEPS: tuple[Step, ...] = (
     *BILL,
     *API,
     *ENERGY,
+    # what the service may cost and draw
+    *CAPS,
+    step("active_within_caps", redundancy.active_left_of_any, replicas_deployed="replicas_within_caps"),
+    step(
+        "arrival_rate_within_caps",
+        redundancy.rate_next_step_of_any,
+        active_left="active_within_caps",
+        replicas_deployed="replicas_within_caps",
+    ),
+    step("status_code", _status_code),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridplan.chain import fleet, kv, memory, planned, prefill, queueing, redundancy
+from gridplan.chain.caps import with_caps
 from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
@@ -101,6 +102,8 @@ def steps_for(features: Features) -> tuple[Step, ...]:
     plan = tuple(chosen.get(item.outputs[0], item) for item in STEPS)
     if "portfolio" in features.purchases:
         plan = with_portfolio(plan)
+    if features.capped:
+        plan = with_caps(plan)
     if not features.curves and not features.simulate:
         return plan
     first = plan.index(DIRECT[0])

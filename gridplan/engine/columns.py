@@ -36,6 +36,7 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
     "capacity_source": choices("capacity_source"),
     "lambda_basis": choices("lambda_basis"),
     "infeasible_reason": choices("infeasible_reason"),
+    "fleet_constraint": choices("fleet_constraint"),
     "capacity_flag": choices("capacity_flag"),
     "latency_flag": choices("latency_flag"),
     "latency_source": choices("latency_source"),
@@ -45,7 +46,10 @@ _VOCABULARY: Mapping[str, tuple[str, ...]] = {
 }
 """Labels of each text measure that the chain computes, in the order of its codes."""
 
-CHAIN_NAMES: Mapping[str, str] = {name: f"{name}_code" for name in _VOCABULARY}
+CHAIN_NAMES: Mapping[str, str] = {
+    **{name: f"{name}_code" for name in _VOCABULARY},
+    "infeasible_reason": "plan_reason_code",
+}
 """Names under which the chain computes the text measures; all other measures keep theirs."""
 
 

@@ -45,6 +45,19 @@ def check_fleet(resolver: Resolver, values: Mapping[str, Field]) -> None:
     _check_zones(resolver, values)
     _check_availability(resolver, values)
     _check_basis(resolver, values)
+    _check_caps(resolver, values)
+
+
+def _check_caps(resolver: Resolver, values: Mapping[str, Field]) -> None:
+    """A limit of power that cannot be judged is none."""
+    capped = has_values(values, "power_budget_kw")
+    said = {
+        "pue": "power_budget_kw is power of the facility, which is pue times that of the machines",
+        "power_w_per_gpu": "power_budget_kw counts the power of GPUs, and the catalog has none for some of them",
+    }
+    for name, why in said.items():
+        if (capped & np.isnan(values[name].data)).any():
+            resolver.problem(f"{name} is needed: {why}", name)
 
 
 def _domain(values: Mapping[str, Field], coded: str, label: str) -> np.ndarray:

@@ -76,8 +76,18 @@ def price_warnings(inputs: Inputs) -> list[str]:
         for flag, sentence in _MISSING.items()
         if np.any(flags == _flag(flag))
     ]
+    said += _unjudged(inputs, found)
     absurd = flags == _flag("absurd")
     return [*said, _absurd(inputs, found, absurd)] if np.any(absurd) else said
+
+
+def _unjudged(inputs: Inputs, found: Mapping[str, Array]) -> list[str]:
+    """A budget is no limit where nothing has a price."""
+    budget = inputs.values["budget_usd_per_month"].data
+    unpriced = np.isnan(found["base_usd_per_node_hour"]) & np.isnan(found["base_usd_per_gpu_hour"])
+    cells = unpriced & ~np.isnan(budget)
+    sentence = "budget_usd_per_month is not judged where there is no price"
+    return [f"{OF_PRICES}no_price: {sentence}: {listed(_labels(inputs, cells))}"] if np.any(cells) else []
 
 
 def _absurd(inputs: Inputs, found: Mapping[str, Array], cells: Array) -> str:

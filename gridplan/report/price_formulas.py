@@ -41,12 +41,13 @@ def price_formulas(known: Mapping[str, float]) -> dict[str, str]:
 
 
 def silent(name: str, known: Mapping[str, float]) -> bool:
-    """Whether a measure of purchase or power says nothing in this cell: no spot nodes, no power usage effectiveness."""
+    """Whether a measure says nothing in this cell: no spot nodes, one zone alone, no power usage effectiveness."""
     kind = _kind(known)
     return (
         (name in _OF_SPOT and known.get("spot_share_used", 0.0) == 0)
         or (name == "base_usd_per_node_hour" and kind in ("on_demand", "portfolio"))
         or (name == _OWNED and kind != "owned")
+        or (name.startswith("survives_zone_loss_") and known.get("zones", 1.0) == 1.0)
         or (name == "it_power_kw" and math.isnan(known.get("pue", math.nan)))
     )
 

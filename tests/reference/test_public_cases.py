@@ -179,7 +179,6 @@ def test_g08_bursts() -> None:
 WAITING = {
     "C03": "reading request traces: rates, ratios and percentiles of total length",
     "C05": "reading request traces: prefix hits of an unbounded cache",
-    "E12": "power: a facility budget in kW that limits GPUs, and the energy bill of a fleet",
 }
 """Cases that nothing here can answer yet, and what they wait for."""
 

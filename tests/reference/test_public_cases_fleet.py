@@ -155,3 +155,26 @@ def test_d12_the_scheduler_binds() -> None:
         concurrency=int(ds.concurrency),
         binding_constraint=ds.binding_constraint.item(),
     )
+
+
+def test_e12_a_power_budget_binds_the_fleet() -> None:
+    fleet = """
+workload: {arrival_rate: 8}
+deployment: {gpu: h100-sxm, power_w_per_gpu: 700, power_utilization: 1, pue: 1.3, usd_per_kwh: 0.12}
+capacity: {capacity_model: measured, lambda_instance_given: 1, applies_to: any}
+policy: {rho_target: 1, redundancy: 0, hours_per_month: 730}
+"""
+    power = ["facility_power_kw", "usd_energy_per_month", "gpus"]
+    free = gridplan.evaluate(gridplan.loads_grid(f"schema: 1{fleet}"), power)
+    assert int(free.gpus) == 8
+    names = ["infeasible_reason", "fleet_constraint", "gpus_within_caps"]
+    capped = fleet.replace("hours_per_month: 730", "hours_per_month: 730, power_budget_kw: 7.0")
+    held = gridplan.evaluate(gridplan.loads_grid(f"schema: 1{capped}"), names)
+    assert str(held.infeasible_reason.item()) == "power_exceeded"
+    verify(
+        "E12",
+        facility_kw=float(free.facility_power_kw),
+        binding_constraint=str(held.fleet_constraint.item()),
+        max_gpus_in_budget=int(held.gpus_within_caps),
+        monthly_energy_usd=float(free.usd_energy_per_month),
+    )
