@@ -1,4 +1,4 @@
-"""A budget and a limit of power: what exceeds them is no plan, and the rate within them is the largest that does not."""
+"""A budget and a limit of power: what exceeds them is no plan, and the rate within them is the largest that fits."""
 
 from __future__ import annotations
 
