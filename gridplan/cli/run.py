@@ -6,14 +6,15 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.outputs_option import outputs_option
+from gridplan.cli.survivor_rows import labels_text, survivor_rows
 
 if TYPE_CHECKING:
     from gridplan.engine.run import RunResult
@@ -134,32 +135,8 @@ def _table(result: RunResult) -> str:
         rows += ["", "cheapest feasible per model (USD per 1M output tokens)"]
         width = max(len(best["model"]) for best in found["cheapest"])
         for best in found["cheapest"]:
-            at = _labels(best["labels"], "model")
+            at = labels_text(best["labels"], "model")
             rows.append(f"  {best['model']:<{width}}  {best['usd_per_mtok_output']:>10,.3f}  {at}")
     for question, plans in found["cheapest_surviving"].items():
-        rows += _survivors(question, plans)
+        rows += survivor_rows(question, plans)
     return "\n".join(rows)
-
-
-def _survivors(question: str, plans: list[dict[str, Any]]) -> list[str]:
-    """The cheapest plan of each load that survives the loss of a node, by model."""
-    if not plans:
-        return ["", f"no plan survives the loss of a node ({question})"]
-    rows = ["", f"cheapest plan of each load that survives the loss of a node ({question})"]
-    model = ""
-    for plan in plans:
-        if plan["model"] != model:
-            model = plan["model"]
-            rows.append(f"  {model}")
-        at = _labels(plan["labels"], "model", "arrival_rate", "scenario")
-        load = _labels({name: label for name, label in plan["labels"].items() if name == "arrival_rate"})
-        rows.append(f"    {load:<20}{plan['usd_per_hour']:>12,.2f} USD/h  {plan['nodes']:>5,.0f} nodes  {at}")
-    return rows
-
-
-def _labels(labels: Mapping[str, Any], *without: str) -> str:
-    return ", ".join(
-        f"{name}={label if isinstance(label, str) else format(label, '.6g')}"
-        for name, label in labels.items()
-        if name not in without
-    )

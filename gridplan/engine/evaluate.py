@@ -47,12 +47,17 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool
     ------
     ContractError
         If an input is missing, unknown or contradictory, with every problem; if too many cells would be simulated.
+    StoreError
+        If a number is infinite, or a count above 2**53, where float64 ends: of inputs that nobody can mean.
     """
     inputs = with_simulations(build_inputs(grid), simulate)
     plan = plan_columns(inputs, asked(grid, outputs))
+    from gridplan.store.cells import check_numbers
     from gridplan.store.dataset import dataset_from_arrays
 
-    return dataset_from_arrays(plan.layout, arrays_of(inputs, plan), attributes(inputs))
+    arrays = arrays_of(inputs, plan)
+    check_numbers(plan.layout, arrays)
+    return dataset_from_arrays(plan.layout, arrays, attributes(inputs))
 
 
 def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:

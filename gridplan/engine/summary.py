@@ -21,7 +21,7 @@ PRICE = "usd_per_mtok_output"
 READ = frozenset(
     {"status", "binding_constraint", "infeasible_reason", PRICE, "anchor_ratio", "fleet_sufficient", "model"}
     | {"latency_flag", "latency_source", "lambda_basis", "batch_mean", "concurrency_compute", "slo_held"}
-    | {*survivors.QUESTIONS, *survivors.NEEDED}
+    | {*survivors.QUESTIONS, *survivors.NEEDED, survivors.WITHOUT_SPOT}
 )
 """Columns that a summary looks at."""
 

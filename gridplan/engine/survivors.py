@@ -12,10 +12,13 @@ from gridplan.chain.graph import Array
 from gridplan.store.blocks import Block
 from gridplan.store.layout import Layout
 
-__all__ = ["NEEDED", "QUESTIONS", "Survivor", "Survivors"]
+__all__ = ["NEEDED", "QUESTIONS", "WITHOUT_SPOT", "Survivor", "Survivors"]
 
 QUESTIONS = ("survives_node_loss_slo", "survives_node_loss_headroom")
 """Columns that say whether a plan survives: limits still hold, or the headroom is kept as well."""
+
+WITHOUT_SPOT = "slo_held_without_spot"
+"""Where a cube has it, plans that fall with their spot nodes survive nothing."""
 
 NEEDED = ("status", "usd_per_hour", "nodes")
 """Columns without which no plan can be named."""
@@ -65,8 +68,11 @@ class Survivors:
         if self._scenario is not None and block.start[self._scenario] > 0:
             return
         names, codes = models
+        standing = ranked & (arrays["status"] == 0)
+        if WITHOUT_SPOT in arrays:
+            standing = standing & (arrays[WITHOUT_SPOT] != 0)
         for question in self.questions:
-            lives = (arrays[question] == 1) & (ranked != 0) & (arrays["status"] == 0)
+            lives = standing & (arrays[question] == 1)
             price = np.broadcast_to(np.where(lives, arrays["usd_per_hour"], np.nan), block.shape)
             if self._scenario is not None:
                 price = price.take([0], axis=self._scenario)

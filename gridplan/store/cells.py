@@ -15,7 +15,7 @@ from gridplan.store.columns import Column
 from gridplan.store.layout import Layout
 from gridplan.store.values import Arrays, axis_values, in_block
 
-__all__ = ["CellValues", "Values"]
+__all__ = ["CellValues", "Values", "check_numbers"]
 
 Values = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
 """Values and, where some are null, which are not (True), on the size-1 axes of the column."""
@@ -75,6 +75,22 @@ class CellValues:
             return _flags(layout, column, block, numbers, known), valid
         largest = max(high, -low) if valid is None else np.fmax.reduce(np.abs(numbers), axis=None, initial=0.0)
         return _whole(layout, column, block, numbers, known, largest), valid
+
+
+def check_numbers(layout: Layout, arrays: Arrays) -> None:
+    """Refuse what no file could hold: infinite values, and counts that float64 does not hold exactly.
+
+    Raises StoreError with the column and the first such cell.
+    """
+    for column in layout.given:
+        if column.dtype == "string" or column.name not in arrays:
+            continue
+        numbers = arrays[column.name].astype(np.float64, copy=False)
+        largest = np.fmax.reduce(numbers, axis=None, initial=0.0)
+        if math.isinf(largest):
+            _valid(layout, column, layout.block, numbers)
+        if column.dtype == "int64" and largest > MAX_EXACT_INT:
+            _whole(layout, column, layout.block, numbers, -1, largest)
 
 
 def _given(layout: Layout, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:

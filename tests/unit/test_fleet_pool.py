@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -231,3 +233,12 @@ def test_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gridplan.engine.fleets.figures.MAX_NUMBERS", 8)  # three labels for each of three cells
     with pytest.raises(GridTooLargeError, match="3 cells are more than the 2"):
         pooled(THREE)
+
+
+def test_nodes_of_a_pool_are_bought_as_purchase_says() -> None:
+    reserved = THREE.replace("usd_per_node_hour: 10", "usd_per_node_hour: 10\n  reserved_discount: 0.25")
+    reserved = reserved.replace("redundancy: 1", "redundancy: 1, purchase: reserved")
+    assert pooled(reserved).pool_usd_per_hour.item() == 0.75 * pooled(THREE).pool_usd_per_hour.item()
+    portfolio = re.sub("(arrival_rate: [0-9]+)", r"\1, peak_to_average: 2", reserved)
+    said = problems(portfolio.replace("purchase: reserved", "purchase: portfolio"))
+    assert any("purchase portfolio follows the load of one service" in line for line in said)

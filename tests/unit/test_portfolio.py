@@ -229,3 +229,37 @@ def test_an_explanation_shows_the_portfolio() -> None:
     assert "= 4 * 6.00 USD/h * 720 h" in shown
     assert "max / mean of hourly_load" in shown
     assert "(usd_per_month_committed + usd_per_month_swing + usd_per_month_spot) / hours_per_month" in shown
+
+
+PARTS = tuple(f"usd_per_month_{part}" for part in ("used", "idle", "headroom", "redundancy", "stranded"))
+
+
+def test_the_parts_of_the_bill_of_a_portfolio_by_hand() -> None:
+    """A replica sustains 1 and is planned for 0.5: 120, 60, 30 and 30 active ones in 15, 8, 4 and 4 nodes.
+
+    30 requests a second on average fill 30 of the mean 60 active replicas of 62 that 7.75 nodes hold; all are needed.
+    """
+    found = cube(QUARTERS, BOUGHT, "reserved_usd_per_node_hour: 6", outputs=PARTS)
+    each = found["usd_per_month"].item() / 62
+    expected = dict(zip(PARTS, (30 * each, 0, 30 * each, 0, 2 * each), strict=True))
+    for name, value in expected.items():
+        assert found[name].item() == pytest.approx(value, rel=1e-12, abs=1e-9), name
+
+
+def test_idle_is_what_is_committed_and_not_needed() -> None:
+    """At 1 USD for a committed node all 15 are worth it; 7.75 are needed."""
+    found = cube(QUARTERS, BOUGHT, "reserved_usd_per_node_hour: 1", outputs=(*NAMES, *PARTS))
+    assert found["nodes_committed"].item() == 15
+    assert found["usd_per_month_idle"].item() == pytest.approx((15 - 7.75) * 720)
+
+
+@pytest.mark.parametrize("load", [QUARTERS, "peak_to_average: 3", "peak_to_average: 1.5, load_floor: 0.4"])
+@pytest.mark.parametrize("spares", ["redundancy: 2", "redundancy: 1, failure_domain: node", "spot_share: 0.3"])
+@pytest.mark.parametrize("basis", ["headroom", "slo"])
+def test_the_parts_of_the_bill_of_a_portfolio_sum_to_it(load: str, spares: str, basis: str) -> None:
+    policy = f"purchase: portfolio, {spares}, redundancy_basis: {basis}"
+    offers = "reserved_discount: 0.45, spot_usd_per_node_hour: 3, tensor_parallel: 3"
+    found = cube(load, policy, offers, outputs=PARTS)
+    parts = [found[name].item() for name in PARTS]
+    assert min(parts) >= 0
+    assert sum(parts) == pytest.approx(found["usd_per_month"].item(), rel=1e-9)

@@ -19,7 +19,7 @@ __all__ = ["pair"]
 _INSTEAD = {
     "lost_units": "a pair is planned for the loss of redundancy units of failure_domain",
     "lost_domain": "a pair is planned for the loss of redundancy units of failure_domain",
-    "purchase": "nodes of a pair cost the price of a node-hour that the contract or the catalog states",
+    "spot_share": "all nodes of a pair are bought as purchase says",
 }
 """Inputs that a pair does not read, and what stands in their place."""
 

@@ -10,7 +10,7 @@ from gridplan.chain.codes import code
 from gridplan.contract.grid import Grid
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.fleets.figures import stop
-from gridplan.engine.fleets.pool_checks import differing
+from gridplan.engine.fleets.pool_checks import NO_PORTFOLIO, differing
 from gridplan.engine.resolve import Resolver, space_of
 from gridplan.errors import ContractError, Problem
 
@@ -54,6 +54,13 @@ def check_inputs(inputs: Inputs) -> None:
             "give usd_per_node_hour by instance",
             "usd_per_gpu_hour",
         )
+    if not np.isnan(values["availability_target"].data).all():
+        resolver.problem(
+            "availability_target counts units of one kind, and a pair has two: give redundancy in its place",
+            "availability_target",
+        )
+    if (values["purchase_code"].data == code("purchase", "portfolio")).any():
+        resolver.problem(NO_PORTFOLIO, "purchase")
     if not np.isnan(values["nodes_given"].data).all():
         resolver.problem("nodes_given fixes the fleet that a pair is to find: leave it out", "nodes_given")
     stop(resolver)

@@ -19,7 +19,7 @@ __all__ = ["READ", "left_out_texts", "pair_figures"]
 
 READ = (
     *("lambda_safe", "lambda_instance", "slots_basis", "node_replicas", "replica_nodes", "infeasible_reason_code"),
-    *("usd_per_node_hour", "arrival_rate", "redundancy", "failure_domain_code", "redundancy_basis_code"),
+    *("base_usd_per_node_hour", "arrival_rate", "redundancy", "failure_domain_code", "redundancy_basis_code"),
 )
 """Quantities of the plan, and inputs, that a pair is made of."""
 
@@ -46,7 +46,7 @@ class _Kinds:
         self.by_slo = read["redundancy_basis_code"][0] == code("redundancy_basis", "slo")
         self.replicas = np.maximum(read["node_replicas"], 1.0)
         self.nodes = read["replica_nodes"]
-        self.usd = read["usd_per_node_hour"] * self.nodes
+        self.usd = read["base_usd_per_node_hour"] * self.nodes
         self.safe, self.most = read["lambda_safe"], read["lambda_instance"]
         self.reason = self._reason(read)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gridplan.contract.grid import Grid
 from gridplan.engine.fleets.dataset import fleet_dataset
 from gridplan.engine.fleets.figures import about, asked_of, figures_of
-from gridplan.engine.fleets.pool_checks import check_axis, check_one_fleet, check_sizes
-from gridplan.engine.fleets.pool_figures import READ, pool_figures
+from gridplan.engine.fleets.pool_checks import check_axis, check_figures, check_one_fleet
+from gridplan.engine.fleets.pool_figures import PRICES, READ, pool_figures
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,7 +20,7 @@ _INSTEAD = {
     "nodes_given": "a pool counts the nodes it needs",
     "lost_units": "a pool loses whole nodes, as many as its argument lost says",
     "lost_domain": "a pool loses whole nodes",
-    "purchase": "a pool is billed at the price of a node-hour or GPU-hour that the contract or the catalog states",
+    "spot_share": "all nodes of a pool are bought as purchase says",
 }
 """Inputs that a pool does not read, and what stands in their place."""
 
@@ -65,7 +65,7 @@ def pool(
     inputs, fixed = asked_of(grid, at)
     check_one_fleet(inputs, over)
     figures = figures_of(inputs, READ, fixed, width=len(inputs.space.labels[over]))
-    check_sizes(inputs, figures["gpus_per_node"])
+    check_figures(inputs, figures["gpus_per_node"], {name: figures[name] for name in PRICES}, over)
     found, zones = pool_figures(inputs, figures, over, lost)
     said = about(inputs, fixed, _INSTEAD, used="zones")
     labels = {"zone": [str(place + 1) for place in range(zones)]}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gridplan.chain.codes import code
 from gridplan.contract.grid import Grid
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
@@ -13,18 +14,24 @@ from gridplan.engine.fleets.figures import stop
 from gridplan.engine.resolve import Resolver, space_of
 from gridplan.errors import ContractError, Problem, suggestion
 
-__all__ = ["check_axis", "check_one_fleet", "check_sizes", "differing"]
+__all__ = ["NO_PORTFOLIO", "check_axis", "check_figures", "check_one_fleet", "differing"]
 
 _NO_SERVICES = {
     "scenario": "scenarios are alternatives, which do not run side by side",
     "instance": "a pool has one kind of node (`pair` mixes two)",
     "gpu": "a pool has one kind of node (`pair` mixes two instances)",
     "gpus_per_node": "a pool has one kind of node",
+    "purchase": "a pool is bought in one way",
 }
 """Axes whose labels are no services that share a fleet."""
 
 _LABELS = ("instance", "gpu", "priced_by")
 _NUMBERS = ("gpus_per_node", "usd_per_node_hour", "usd_per_gpu_hour", "zones")
+
+NO_PORTFOLIO = (
+    "purchase portfolio follows the load of one service over a month, which a shared fleet does not have: choose "
+    "another purchase"
+)
 
 
 def check_axis(grid: Grid, over: str, lost: object, at: Mapping[str, str | float]) -> None:
@@ -59,15 +66,22 @@ def check_one_fleet(inputs: Inputs, over: str) -> None:
         resolver.problem(
             f"{name} differs along {over} ({said}), and a pool is one fleet of one kind of node{hint}", key
         )
+    if (inputs.values["purchase_code"].data == code("purchase", "portfolio")).any():
+        resolver.problem(NO_PORTFOLIO, "purchase")
     stop(resolver)
 
 
-def check_sizes(inputs: Inputs, node: Field) -> None:
-    """Raise where no cell knows the size of a node."""
+def check_figures(inputs: Inputs, node: Field, prices: Mapping[str, Field], over: str) -> None:
+    """Raise where no cell knows the size of a node, or where nodes have another price for another label."""
+    resolver = Resolver(inputs.grid)
     if np.isnan(node.data).all():
-        resolver = Resolver(inputs.grid)
         resolver.problem("gpus_per_node is needed for a pool: an instance, or gpus_per_node", "gpus_per_node")
-        stop(resolver)
+    for name, item in prices.items():
+        said = differing(inputs, item, over)
+        if said:
+            unit = name.removeprefix("base_")
+            resolver.problem(f"{unit} differs along {over} ({said}), and a pool is bought in one way", "purchase")
+    stop(resolver)
 
 
 def differing(inputs: Inputs, item: Field, along: str) -> str:

@@ -16,13 +16,13 @@ from gridplan.formulas.packing import Packed, first_fit_decreasing, most_lost, n
 from gridplan.formulas.packing_bound import nodes_bound
 from gridplan.formulas.zone_spread import zone_spread
 
-__all__ = ["READ", "pool_figures"]
+__all__ = ["PRICES", "READ", "pool_figures"]
 
 _PACKED = ("replicas", "gpus_per_replica", "replica_nodes", "gpus_per_node")
-_PRICES = ("usd_per_node_hour", "usd_per_gpu_hour")
+PRICES = ("base_usd_per_node_hour", "base_usd_per_gpu_hour")
 
 READ = (
-    *(*_PACKED, *_PRICES, "zones", "arrival_rate", "infeasible_reason_code"),
+    *(*_PACKED, *PRICES, "zones", "arrival_rate", "infeasible_reason_code"),
     *("lambda_safe", "lambda_instance", "slots_basis"),
 )
 """Quantities of the plan, and inputs, that a pool is made of."""
@@ -126,8 +126,8 @@ def _bills(
     figures: Mapping[str, Field], found: Mapping[str, Figure], cells: frozenset[str], kinds: _Kinds
 ) -> dict[str, Figure]:
     """The bill of the pool and of separate fleets: by nodes where these have a price, else by the GPUs of replicas."""
-    of_node, of_gpu = (kinds.cells(kinds.one(figures[name].data)) for name in _PRICES)
-    dims = cells | (_dims(figures, *_PRICES) - {kinds.name})
+    of_node, of_gpu = (kinds.cells(kinds.one(figures[name].data)) for name in PRICES)
+    dims = cells | (_dims(figures, *PRICES) - {kinds.name})
     by_gpus = found["pool_gpus"].data * of_gpu
     return {
         name: Figure(np.where(np.isnan(of_node), by_gpus, found[nodes].data * of_node), dims)
