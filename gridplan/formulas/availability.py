@@ -30,7 +30,7 @@ def unit_availability(mtbf_h: Value, mttr_h: Value, parts: Value = 1.0) -> Value
     >>> unit_availability(720, 8), round(unit_availability(720, 8, 4), 6)
     (0.989010989010989, 0.956763)
     """
-    return (mtbf_h / (mtbf_h + mttr_h)) ** parts
+    return np.power(mtbf_h / (mtbf_h + mttr_h), parts)
 
 
 @formula

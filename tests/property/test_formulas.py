@@ -22,18 +22,23 @@ ELEMENTWISE = sorted(
     if not {"class_weight", "class_weights", "group_block_bytes"} & inspect.signature(function).parameters.keys()
     and name not in {"failure_domain_code", "length_nodes", "length_nodes_scv"}
     and not name.startswith(("load_", "portfolio"))  # these have an axis of levels
+    and name not in {"first_fit_decreasing", "most_lost", "nodes_alone", "nodes_bound", "zone_spread"}  # one of kinds
+    and name not in {"cheapest_pair", "nodes_of_one_kind", "units_beside"}
 )
 CODES = {"failure_domain_code", "lost_domain_code"}
 SHARES = {
     *("rho", "rho_from", "rho_to", "rho_target", "busy", "prefix_hit_ratio", "params_16bit"),
     *("wait_probability", "blocking_probability", "class_prefix_hit_ratio"),
+    *("availability", "target", "share", "discount", "residual", "interest"),
 }
 SHARES |= {"experts_per_token", "uncached_tokens"}  # of whole experts, of prompts that are longer
 WHOLE = {
     *("servers", "replicas_active", "replicas_deployed", "replicas_per_node", "redundancy", "lost_units", "nodes"),
     *("gpus_per_node", "gpus_per_replica", "data_parallel", "kv_block_tokens", "num_experts"),
-    "tensor_parallel",
+    *("tensor_parallel", "units", "units_kept", "lost_outright", "lost_zones", "replicas_kept", "nodes_per_replica"),
+    *("needed", "parts"),
 }
+LOST = {"redundancy", "lost_zones"}  # fewer than there are zones
 NAN_IS_UNUSED = {  # a NaN here may stand for "does not apply"
     "binding_constraint": "*",
     "lowest": "*",
@@ -49,6 +54,12 @@ NAN_IS_UNUSED = {  # a NaN here may stand for "does not apply"
     "spare_replicas": {"replicas_per_node", "zones", "failure_domain_code"},
     "replicas_after_loss": {"replicas_per_node", "zones", "lost_domain_code"},
     "most_active": {"replicas_per_node", "zones", "failure_domain_code"},
+    "lost_outright": {"replicas_per_node", "failure_domain_code"},
+    "lost_zones": {"failure_domain_code"},
+    **{name: {"tensor_parallel"} for name in ("gpus_stranded", "nodes_for", "nodes_per_replica", "replicas_in_nodes")},
+    "bill_split": "*",  # a load that is not known leaves the spares known
+    "api_verdict_code": "*",
+    "api_verdict_released_code": "*",
 }
 
 
@@ -65,7 +76,7 @@ def samples(name: str, shape: tuple[int, ...], seed: int) -> list[np.ndarray]:
         if parameter in CODES:
             values.append(rng.integers(0, 4, shape).astype(float))
         elif parameter in WHOLE:
-            values.append(rng.integers(1, 4 if parameter == "redundancy" else 9, shape).astype(float))
+            values.append(rng.integers(1, 4 if parameter in LOST else 9, shape).astype(float))
         elif parameter == "zones":  # more than can be lost
             values.append(rng.integers(4, 9, shape).astype(float))
         elif parameter == "fraction_of_free":
@@ -131,8 +142,8 @@ def test_nan_in_is_nan_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_outputs_are_numbers_and_not_negative(name: str) -> None:
-    if name in {"kv_pool_bytes_raw", "binding_constraint", "gpus_stranded", "weights_rank_ratio"}:
-        return  # may be negative, is text, is negative only for nodes that hold nothing, for shares above 1 in all
+    if name in {"kv_pool_bytes_raw", "binding_constraint", "gpus_stranded", "weights_rank_ratio", "api_verdict_code"}:
+        return  # may be negative, text, negative only for nodes that hold nothing, for shares above 1 in all, or null
     for result in as_tuple(getattr(f, name)(*samples(name, (200,), seed=13))):
         assert (np.asarray(result, dtype=float) >= 0).all()  # NaN is not
 

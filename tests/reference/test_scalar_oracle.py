@@ -237,7 +237,7 @@ def test_100_random_grids(block: int) -> None:
 
 
 def test_the_random_grids_reach_every_branch() -> None:
-    """Every limit binds somewhere, every reason but three (of `queueing`, `measured`, the quickstart) occurs."""
+    """Every limit binds somewhere; every reason occurs but those of `queueing`, `measured`, the quickstart and caps."""
     seen: set[Any] = set()
     for number in range(200):
         rng = random.Random(number)
@@ -252,6 +252,8 @@ def test_the_random_grids_reach_every_branch() -> None:
         "not_measured",
         "sequence_exceeds_pool",
         "itl_unreachable",
+        "budget_exceeded",
+        "power_exceeded",
     }
     assert reasons <= seen
     assert {"on_demand", "given", None} <= seen
