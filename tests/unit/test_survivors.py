@@ -73,7 +73,7 @@ def test_winners_are_those_of_a_search_through_all_cells(tmp_path: Path, questio
 @pytest.mark.parametrize(
     ("outputs", "said"),
     [
-        ("[defalt, nodes]", r"outputs.0.*defalt is not a measure \(did you mean default"),
+        ("[defaults, nodes]", r"outputs.0.*defaults is not a measure \(did you mean default"),
         ("[default, usd_per_our]", r"usd_per_our is not a measure \(did you mean usd_per_hour"),
         ("[]", "outputs names no measure"),
     ],
