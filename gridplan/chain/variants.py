@@ -9,9 +9,10 @@ from gridplan.chain.caps import with_caps
 from gridplan.chain.graph import Step, step
 from gridplan.chain.kernels import kernels
 from gridplan.chain.latency import latency_steps
-from gridplan.chain.plan import DIRECT, STEPS
+from gridplan.chain.plan import STEPS
 from gridplan.chain.portfolio import with_portfolio
 from gridplan.chain.purchase import purchase_steps
+from gridplan.chain.service import DIRECT
 
 __all__ = ["Features", "steps_for"]
 

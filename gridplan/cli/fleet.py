@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,8 +11,9 @@ import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
+from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import refuse_existing, write_block
-from gridplan.errors import ContractError, StoreError
+from gridplan.errors import StoreError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,7 +108,7 @@ def _answer(
 
     loaded = load_grid(grid, catalog)
     say_folder(loaded.folder)
-    with _named_as_options():
+    with named_as_options(_OPTIONS):
         found = asked(loaded, labels)
     for warning in str(found.attrs.get("warnings", "")).splitlines():
         click.echo(f"warning: {warning}", err=True)
@@ -136,19 +135,3 @@ def _check_output(output: str | None, force: bool) -> None:
     refuse_existing(Path(output), force)
     if not Path(output).parent.is_dir():
         raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")
-
-
-@contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Name what is wrong with the question as it was typed; places in the contract keep their keys."""
-    try:
-        yield
-    except ContractError as error:
-        raise ContractError(
-            [
-                problem
-                if problem.file is not None
-                else replace(problem, key=_OPTIONS.get(problem.key or "", problem.key))
-                for problem in error.problems
-            ]
-        ) from None

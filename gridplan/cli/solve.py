@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
+from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import refuse_existing
-from gridplan.errors import ContractError, StoreError
+from gridplan.errors import StoreError
 
 __all__ = ["command"]
 
@@ -86,7 +84,7 @@ def command(
     from gridplan.engine.inverse.solve import solve
     from gridplan.report.solution import SHOWN_ROWS, rows_of, table_of, write_table
 
-    with _named_as_options():
+    with named_as_options(_OPTIONS):
         found = solve(
             loaded,
             target,  # type: ignore[arg-type]
@@ -108,19 +106,3 @@ def command(
         click.echo(json.dumps(answers, indent=2, ensure_ascii=False, allow_nan=False))
     elif output is None:
         click.echo(table_of(found, SHOWN_ROWS))
-
-
-@contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Name what is wrong with the question as it was typed; places in the contract keep their keys."""
-    try:
-        yield
-    except ContractError as error:
-        raise ContractError(
-            [
-                problem
-                if problem.file is not None
-                else replace(problem, key=_OPTIONS.get(problem.key or "", problem.key))
-                for problem in error.problems
-            ]
-        ) from None
