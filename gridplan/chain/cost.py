@@ -8,12 +8,15 @@ from gridplan.chain.graph import Array, spread
 from gridplan.chain.memory import first_given
 
 __all__ = [
+    "nodes_unrounded",
     "usd_per_day",
     "usd_per_gpu_hour_used",
     "usd_per_hour",
+    "usd_per_month_unrounded",
     "usd_per_mtok",
     "usd_per_mtok_decode_full",
     "usd_per_mtok_full",
+    "usd_per_mtok_output_unrounded",
 ]
 
 
@@ -63,3 +66,20 @@ def usd_per_mtok_decode_full(
 ) -> Array:
     """Price of a million output tokens on one replica that only decodes the quoted batch [USD/Mtok]."""
     return usd_per_mtok_full(usd_per_gpu_hour_used, gpus_per_replica, decode_step_s / decode_batch_quoted)
+
+
+def nodes_unrounded(replicas_fractional: Array, gpus_per_replica: Array, gpus_per_node: Array) -> Array:
+    """Nodes that the fractional replicas would fill [nodes]: no spares, nothing rounded up."""
+    return replicas_fractional * gpus_per_replica / gpus_per_node
+
+
+def usd_per_month_unrounded(
+    replicas_fractional: Array, gpus_per_replica: Array, usd_per_gpu_hour_used: Array, hours_per_month: Array
+) -> Array:
+    """Bill of a month if fractions of replicas could be bought [USD/month]: no spares, nothing rounded up."""
+    return replicas_fractional * gpus_per_replica * usd_per_gpu_hour_used * hours_per_month
+
+
+def usd_per_mtok_output_unrounded(usd_per_month_unrounded: Array, output_tokens_per_month: Array) -> Array:
+    """The same for a million output tokens [USD/Mtok]."""
+    return usd_per_month_unrounded * 1e6 / output_tokens_per_month

@@ -39,7 +39,7 @@ def read_axes(reader: Reader, forms: Mapping[str, AxisForm]) -> tuple[Axis, ...]
     for name, form in forms.items():
         path: KeyPath = ("axes", name)
         row = dictionary().get(name)
-        if row is None or not row.is_input or name in ("workload", "scenario"):
+        if row is None or not row.is_input or name in ("workload", "scenario", "sample"):
             reader.problems.add(path, unknown_input(name, "an input, so it cannot be an axis"), at_key=True)
             continue
         labels = _labels(reader, name, form, path)

@@ -11,10 +11,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
     from gridplan.contract.catalog_folder import CatalogFolder
 
 __all__ = [
-    *("Axis", "By", "Change", "Given", "Grid", "Lengths", "Measured", "Place", "Scenario", "TrafficClass", "Workload"),
+    *(
+        "Axis",
+        "By",
+        "Change",
+        "Given",
+        "Grid",
+        "Lengths",
+        "Measured",
+        "Place",
+        "Scenario",
+        "Shift",
+        "TrafficClass",
+        "Workload",
+    ),
 ]
 
 Scalar = float | str
@@ -120,6 +137,18 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
+class Shift:
+    """What a study does to one input in every cell, after its scenarios: set it, multiply it or add to it.
+
+    `values` has one array axis per dimension of the cube, of size 1 where it does not depend on it; NaN leaves the
+    input as it is.
+    """
+
+    op: Literal["set", "multiply", "add"]
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """One dimension of the cube. `labels` are all text or all numbers (rounded to 12 significant digits)."""
 
@@ -157,6 +186,7 @@ class Grid:
     `{"gpus": {id: {...}}, ...}`; they go over those of `folder`, where a catalog folder is in use.
     `priced_on` is the date (ISO) against which a cube judges the age of its prices, or empty. `outputs` are the
     measures that the contract asks for, with `default` among them for those of every cube; empty where it names none.
+    A study of the contract adds `shifts`, by input, and `samples`, the number of labels of a dimension `sample`.
     """
 
     name: str
@@ -173,6 +203,8 @@ class Grid:
     sha256: str
     folder: CatalogFolder | None = None
     outputs: tuple[str, ...] = ()
+    shifts: Mapping[str, Shift] = field(default_factory=dict)
+    samples: int = 0
 
     def axis(self, name: str) -> Axis | None:
         """The axis of that name, or None."""

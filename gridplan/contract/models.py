@@ -52,7 +52,7 @@ def section_inputs(slo_only: bool = False) -> tuple[str, ...]:
     Workload and scenario are dimensions made of sections of their own, not inputs.
     """
     rows = dictionary()
-    names = (name for name in inputs() if name not in ("workload", "scenario"))
+    names = (name for name in inputs() if name not in ("workload", "scenario", "sample"))
     return tuple(name for name in names if not slo_only or rows[name].section == "slo")
 
 

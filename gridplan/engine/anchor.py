@@ -189,7 +189,8 @@ def _anchor_grid(grid: Grid, fixed: Mapping[str, float | str]) -> Grid:
         replace(item, given={k: v for k, v in item.given.items() if k not in stated}) for item in workloads
     )
     given = {**{k: v for k, v in grid.given.items() if k not in stated}, **stated}
-    return replace(grid, axes=axes, given=given, workloads=workloads, scenarios=(), measured=Measured())
+    at = {"axes": axes, "given": given, "workloads": workloads, "scenarios": (), "measured": Measured()}
+    return replace(grid, **at, shifts={}, samples=0)  # type: ignore[arg-type]
 
 
 def _analytical(anchor: Inputs) -> Field:

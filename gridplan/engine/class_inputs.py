@@ -96,7 +96,7 @@ def _numbers(name: str, item: Field) -> Field:
 def _of_class(resolver: Resolver, name: str, item: TrafficClass, common: Field) -> Field:
     """The input of one class: its own, else that of the contract, after every scenario."""
     own = item.own.get(name)
-    base = common if own is None else resolver.value(name, own.value, own.place)
+    base = common if own is None else resolver.shifted(name, resolver.value(name, own.value, own.place))
     scenarios = resolver.grid.scenarios
     if own is None and not any(name in scenario.classes.get(item.name, {}) for scenario in scenarios):
         return base

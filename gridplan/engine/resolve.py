@@ -28,12 +28,21 @@ class Origin:
     provider: str = "contract"
 
 
+_SHIFTS: Mapping[str, Callable[..., Any]] = {
+    "set": lambda base, value: value,
+    "multiply": np.multiply,
+    "add": np.add,
+}
+"""What a study makes of an input and its value."""
+
 OriginOf = Callable[[Mapping[str, int]], Origin]
 
 
 def space_of(grid: Grid) -> Space:
-    """Dimensions of the cube: scenario and workload outermost where there are several, then the axes as declared."""
+    """Dimensions of the cube: samples of a study, scenario and workload outermost, then the axes as declared."""
     labels: dict[str, tuple[str | float, ...]] = {}
+    if grid.samples:
+        labels["sample"] = tuple(map(float, range(grid.samples)))
     if grid.scenarios:
         labels["scenario"] = tuple(scenario.name for scenario in grid.scenarios)
     if grid.workloads and grid.workloads[0].name:
@@ -77,6 +86,7 @@ class Resolver:
             or name in self.grid.given
             or any(name in workload.given for workload in self.grid.workloads)
             or any(name in scenario.changes for scenario in self.grid.scenarios)
+            or (name in self.grid.shifts and self.grid.shifts[name].op == "set")
         )
 
     def dtype(self, name: str) -> Any:
@@ -109,10 +119,10 @@ class Resolver:
         base, _ = self._base(name)
         stated = base if base is not None else self.space.constant(self.missing(name), self.dtype(name))
         changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
-        if not any(change is not None and change.op == "set" for change in changes):
-            return stated
-        sets = [change if change is not None and change.op == "set" else None for change in changes]
-        return self.space.stack("scenario", [self.changed(name, stated, change) for change in sets])
+        if any(change is not None and change.op == "set" for change in changes):
+            sets = [change if change is not None and change.op == "set" else None for change in changes]
+            stated = self.space.stack("scenario", [self.changed(name, stated, change) for change in sets])
+        return self.shifted(name, stated) if self._shift_op(name) == "set" else stated
 
     def over_default(self, name: str) -> tuple[Field, Field]:
         """How a numeric input follows from its default: value = share x default + stated part.
@@ -125,7 +135,7 @@ class Resolver:
         part = self._scenarios(name, Field(np.nan_to_num(stated.data), stated.dims))
         changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
         if not any(changes):
-            return share, part
+            return self._share_shifted(name, share), part
 
         def changed(change: Change | None) -> Field:
             if change is None or change.op == "add":
@@ -134,7 +144,8 @@ class Resolver:
                 return self.space.constant(0.0, np.float64)
             return combine(np.multiply, share, self.value(name, change.value, change.place))
 
-        return self.space.stack("scenario", [changed(change) for change in changes]), part
+        of_scenarios = self.space.stack("scenario", [changed(change) for change in changes])
+        return self._share_shifted(name, of_scenarios), part
 
     def _base(self, name: str) -> tuple[Field | None, OriginOf | None]:
         axis = self.grid.axis(name)
@@ -183,9 +194,34 @@ class Resolver:
     def _scenarios(self, name: str, base: Field) -> Field:
         """Changes of every scenario applied to `base`, side by side along `scenario`."""
         changes = [scenario.changes.get(name) for scenario in self.grid.scenarios]
-        if not any(changes):
+        if any(changes):
+            base = self.space.stack("scenario", [self.changed(name, base, change) for change in changes])
+        return self.shifted(name, base)
+
+    def shifted(self, name: str, base: Field) -> Field:
+        """A field after what a study does to that input; itself where it does nothing."""
+        if name not in self.grid.shifts:
             return base
-        return self.space.stack("scenario", [self.changed(name, base, change) for change in changes])
+        change = _SHIFTS[self.grid.shifts[name].op]
+        # NaN leaves the input as it is.
+        return combine(lambda a, b: np.where(np.isnan(b), a, change(a, b)), base, self._shift(name))
+
+    def _shift(self, name: str) -> Field:
+        values = self.grid.shifts[name].values
+        names = self.space.names
+        return Field(values, frozenset(names[axis] for axis in range(len(names)) if values.shape[axis] > 1))
+
+    def _shift_op(self, name: str) -> str:
+        return self.grid.shifts[name].op if name in self.grid.shifts else ""
+
+    def _share_shifted(self, name: str, share: Field) -> Field:
+        """The share of a default that is left after a study sets the input or multiplies it."""
+        op = self._shift_op(name)
+        if op == "multiply":
+            return self.shifted(name, share)
+        if op == "set":
+            return combine(lambda kept, value: np.where(np.isnan(value), kept, 0.0), share, self._shift(name))
+        return share
 
     def changed(self, name: str, base: Field, change: Change | None) -> Field:
         """A field after a scenario's change of it; itself where there is none."""

@@ -116,7 +116,28 @@ def _many_classes(resolver: Resolver) -> tuple[dict[str, Field], Owners]:
                 # Lengths of a class that does not occur are not looked at; those of another are legal everywhere.
                 arrays[name][place][len(values) :] = values[-1:]
     _note_means(resolver, arrays["weight"].shape[:-1], dims)
-    return _named({name: Field(array, dims) for name, array in arrays.items()}), owners
+    fields = {name: Field(array, dims) for name, array in arrays.items()}
+    return _named(_shifted(resolver, fields)), owners
+
+
+def _shifted(resolver: Resolver, fields: dict[str, Field]) -> dict[str, Field]:
+    """Lengths after what a study does to them: every class alike, at least one token each."""
+    found = dict(fields)
+    for name in ("prompt_tokens", "output_tokens"):
+        shift = resolver.grid.shifts.get(name)
+        if shift is None:
+            continue
+        if shift.op != "multiply":
+            resolver.problem(f"{name} differs by class: a study can multiply it only", name)
+            continue
+        factor = np.nan_to_num(shift.values, nan=1.0)[..., np.newaxis]
+        varied = frozenset(at for axis, at in enumerate(resolver.space.names) if shift.values.shape[axis] > 1)
+        spread = ("output_tokens_deviation",) if name == "output_tokens" else ()
+        for key in (name, f"{name}_max", *spread):
+            least = 0.0 if key in spread else 1.0
+            moved = np.where(factor == 1.0, found[key].data, np.maximum(found[key].data * factor, least))
+            found[key] = Field(moved, found[key].dims | varied)
+    return found
 
 
 def _note_means(resolver: Resolver, shape: tuple[int, ...], dims: frozenset[str]) -> None:
