@@ -107,7 +107,8 @@ def gpus_in_caps(
 ) -> tuple[Array, Array]:
     """GPUs that every cap allows [GPUs], in whole nodes where they have a size, and the code of the least cap.
 
-    Null and -1 where there is no cap. Where GPUs are rented one by one the budget buys GPUs, and power feeds nodes.
+    Null and -1 where there is no cap, or one that cannot be judged. Where GPUs are rented one by one the budget buys
+    GPUs, and power feeds nodes.
     """
     size = np.where(np.isnan(gpus_per_node), 1.0, gpus_per_node)
     node_w = size * power_w_per_gpu * power_utilization + np.where(np.isnan(gpus_per_node), 0.0, power_w_per_node)
@@ -118,7 +119,8 @@ def gpus_in_caps(
     each = np.stack(np.broadcast_arrays(*(by_cap[name] for name in _CONSTRAINTS)))
     known = np.where(np.isnan(each), np.inf, each)
     least = known.min(axis=0)
-    capped = np.isfinite(least)
+    unjudged = (np.isnan(paid) & ~np.isnan(budget_usd_per_month)) | (np.isnan(fed) & ~np.isnan(power_budget_kw))
+    capped = np.isfinite(least) & ~unjudged
     return np.where(capped, least, np.nan), np.where(capped, np.argmin(known, axis=0), NULL)
 
 

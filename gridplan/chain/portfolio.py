@@ -56,6 +56,7 @@ def chosen(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[
 
     cells = dict(zip(_FOR_CHOICE, of_cells, strict=True))
     bought = (cells["purchase_code"] == _PORTFOLIO) & np.isnan(cells["nodes_given"])
+    bought = bought & ~np.isnan(cells["replicas_fractional"])
     return tuple(in_parts(choice, 5, (load_levels, level_weights), cells, bought))
 
 

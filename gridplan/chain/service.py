@@ -45,6 +45,12 @@ SERVICE: tuple[Step, ...] = (
     step("node_replicas", kernels.replicas_per_node),
     step("replica_nodes", kernels.nodes_per_replica, tensor_parallel="tensor_parallel"),
     step("policy_lost_outright policy_lost_zones", redundancy.policy_losses),
+    step(
+        "maintenance_lost_outright maintenance_lost_zones",
+        redundancy.stated_losses,
+        lost_units="maintenance_units",
+        lost_domain_code="maintenance_domain_code",
+    ),
     step("replicas_slo", redundancy.replicas_slo),
     step("replicas_target", redundancy.target),
     step("replicas_kept_by_spares", redundancy.kept),

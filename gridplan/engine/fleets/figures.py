@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from gridplan import chain
+from gridplan.chain.codes import code
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.bundle import Inputs
@@ -61,7 +62,9 @@ def about(
     """
     resolver = Resolver(inputs.grid)
     plan = (text for text in inputs.warnings if not used or not text.startswith(f"{used} is not used"))
-    said = (f"{name} is not used here: {why}" for name, why in instead.items() if resolver.is_given(name))
+    said = [f"{name} is not used here: {why}" for name, why in instead.items() if resolver.is_given(name)]
+    if (inputs.values["purchase_code"].data == code("purchase", "spot")).any():
+        said.append("these nodes are on spot, and all of them may be taken back at once: the losses here are of nodes")
     shown = (f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in fixed.items())
     texts = {**attributes(inputs), "at": ", ".join(shown), "warnings": "\n".join((*plan, *said))}
     return {name: text for name, text in texts.items() if text}
