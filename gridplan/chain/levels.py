@@ -74,7 +74,10 @@ def nodes_at(
     unit_availability: Array,
     replicas_in_unit: Array,
 ) -> tuple[Array, Array, Array]:
-    """Nodes, replicas with spares and active ones for each level of load, planned as those of the peak."""
+    """Nodes, replicas with spares and active ones for each level of load, planned as those of the peak.
+
+    An hour without load needs none: its spares would protect nothing.
+    """
     load = load_levels * arrival_rate
     active = fleet.replicas_active(fleet.replicas_fractional(load, lambda_safe))
     target = redundancy.target(active, redundancy.replicas_slo(load, lambda_instance), redundancy_basis_code)
@@ -83,7 +86,8 @@ def nodes_at(
     )
     replicas = redundancy.replicas_of_any(active, kept, policy_lost_zones, zones)
     nodes = redundancy.nodes_of_any(active, kept, policy_lost_zones, zones, node_replicas, replica_nodes, _NOT_BOUGHT)
-    return nodes, replicas, active
+    nobody = load == 0.0
+    return np.where(nobody, 0.0, nodes), np.where(nobody, 0.0, replicas), active
 
 
 def nodes_slo_at(

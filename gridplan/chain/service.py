@@ -11,7 +11,7 @@ import numpy as np
 from gridplan.chain import capacity, closed, cost, fleet, memory, planned, redundancy, survival
 from gridplan.chain.api import API
 from gridplan.chain.bill import BILL
-from gridplan.chain.caps import CAPS
+from gridplan.chain.caps import CAPS, least_rate
 from gridplan.chain.codes import NULL
 from gridplan.chain.energy import ENERGY
 from gridplan.chain.graph import Array, Step, step
@@ -62,7 +62,6 @@ SERVICE: tuple[Step, ...] = (
     step("replicas_deployed", fleet.replicas_deployed),
     step("gpus_deployed", fleet.gpus_deployed),
     step("gpus_stranded", fleet.gpus_stranded),
-    step("fleet_sufficient", fleet.fleet_sufficient),
     step("capacity_active", fleet.carried, replicas_count="replicas_active", rate="lambda_instance"),
     step("utilization_peak", fleet.utilization, capacity="capacity_active"),
     step("capacity_safe_active", fleet.carried, replicas_count="replicas_active", rate="lambda_safe"),
@@ -78,6 +77,7 @@ SERVICE: tuple[Step, ...] = (
     step("headroom_kept_after_loss", fleet.headroom_kept_after_loss),
     step("slo_held_after_loss", fleet.slo_held_after_loss),
     step("active_left", redundancy.active_left_of_any),
+    step("fleet_sufficient", fleet.fleet_sufficient),
     step("arrival_rate_next_step", redundancy.rate_next_step_of_any),
     step("arrival_rate_slo_after_loss", survival.slo_rate, replicas_left="replicas_after_loss"),
     *survival.SURVIVAL,
@@ -138,12 +138,24 @@ SERVICE: tuple[Step, ...] = (
     *ENERGY,
     # what the service may cost and draw
     *CAPS,
-    step("active_within_caps", redundancy.active_left_of_any, replicas_deployed="replicas_within_caps"),
-    step(
-        "arrival_rate_within_caps",
-        redundancy.rate_next_step_of_any,
-        active_left="active_within_caps",
-        replicas_deployed="replicas_within_caps",
+    *(
+        item
+        for cap, sized in (("rented", "nothing"), ("held", "node_replicas"))
+        for item in (
+            step(
+                f"active_in_{cap}",
+                redundancy.active_left_of_any,
+                replicas_deployed=f"replicas_{cap}_in_caps",
+                node_replicas=sized,
+            ),
+            step(
+                f"rate_in_{cap}",
+                redundancy.rate_next_step_of_any,
+                active_left=f"active_in_{cap}",
+                replicas_deployed=f"replicas_{cap}_in_caps",
+            ),
+        )
     ),
+    step("arrival_rate_within_caps", least_rate),
     step("status_code", _status_code),
 )

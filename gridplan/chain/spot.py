@@ -75,7 +75,8 @@ def nodes_given_base(nodes_given: Array, nodes_spot: Array, spot_share_used: Arr
 
 def usd_spot_per_hour(nodes_spot: Array, spot_usd_per_node_hour: Array, spot_share_used: Array) -> Array:
     """Bill of the nodes on spot [USD/h]."""
-    return np.where(spot_share_used == 0, 0.0, nodes_spot * spot_usd_per_node_hour)
+    none = (spot_share_used == 0) | (nodes_spot == 0)
+    return np.where(none, 0.0, nodes_spot * spot_usd_per_node_hour)
 
 
 def usd_per_hour_mixed(usd_base_per_hour: Array, usd_spot_per_hour: Array) -> Array:

@@ -35,7 +35,7 @@ def unused_purchase(resolver: Resolver) -> list[str]:
     if stated and not resolver.is_given("usd_per_gpu_hour"):
         said += _not_used(resolver, ("reserved_discount",), "reserved_usd_per_node_hour is given")
     if kinds <= {"spot", "owned", *(("reserved",) if stated else ())}:
-        said += _not_used(resolver, _LIST, f"every cell has purchase {' or '.join(sorted(kinds))}")
+        said += _not_used(resolver, _LIST, f"the bill of every cell is by purchase {' or '.join(sorted(kinds))}")
     bound = sorted(kinds & {"reserved", "portfolio"})
     if bound and np.isnan(resolver.fields["commitment_years"].data).any():
         said.append(
