@@ -26,19 +26,11 @@ from gridplan.chain.levels import (
     nodes_at,
     nodes_slo_at,
 )
-from gridplan.chain.memory import first_given
 from gridplan.formulas.load_profile import LEVELS
 
 __all__ = ["PORTFOLIO", "with_portfolio"]
 
 _PORTFOLIO = code("purchase", "portfolio")
-
-
-def committed_usd_per_node_hour(
-    reserved_usd_per_node_hour: Array, reserved_discount: Array, on_demand_usd_per_node_hour: Array
-) -> Array:
-    """Price of a node-hour under a commitment [USD/h]: as given, else the list price less the discount."""
-    return first_given(reserved_usd_per_node_hour, (1.0 - reserved_discount) * on_demand_usd_per_node_hour)
 
 
 _OFFERS = ("committed_usd_per_node_hour", "on_demand_usd_per_node_hour", "spot_usd_per_node_hour", "spot_share")
@@ -101,7 +93,6 @@ def nodes_of_replicas(replicas_needed_mean: Array, gpus_per_replica: Array, gpus
 
 PORTFOLIO: tuple[Step, ...] = (
     Step(BY_LEVEL, load_profile, ("peak_to_average", "load_floor", "hourly_load"), width=LEVELS),
-    step("committed_usd_per_node_hour", committed_usd_per_node_hour),
     Step(("nodes_needed_mean", *_NEEDED), needed_mean, (*BY_LEVEL, *FOR_NEED)),
     Step(
         (
