@@ -95,7 +95,10 @@ def _of_fleets(resolver: Resolver) -> list[str]:
     domains = {label for name in names for label in resolver.fields[name].unique}
     said = []
     if resolver.is_given("zones") and "zone" not in domains:
-        said.append("zones is not used but by measures of a lost zone (survives_zone_loss_slo, ..., on request)")
+        said.append(
+            "zones is not used: no failure_domain, lost_domain or maintenance_domain is zone (measures of a lost zone, "
+            "such as survives_zone_loss_slo, do read it)"
+        )
     pairs = {"mtbf_h": "mttr_h", "mttr_h": "mtbf_h", "usd_per_kwh": "pue"}
     counts = {"maintenance_domain": "maintenance_units", "lost_domain": "lost_units"}
     for name, other in pairs.items():
