@@ -14,7 +14,7 @@ from gridplan.chain.memory import as_it_is
 from gridplan.formulas.fleet import HOLDS_TOLERANCE
 from gridplan.rounding import floor_exact
 
-__all__ = ["CAPS", "with_caps"]
+__all__ = ["CAPS", "least_rate", "with_caps"]
 
 _LOAD = "replicas_fractional"
 """The first figure of a fleet that the load decides: what a cap refuses is null from there on."""
@@ -64,31 +64,43 @@ def nodes_in_budget(
     spot_share_used: Array,
     replica_nodes: Array,
 ) -> Array:
-    """Most nodes whose bill keeps the budget [nodes]; null for a portfolio, whose bill is not that of its nodes."""
+    """Most nodes whose bill keeps the budget [nodes]; null for a portfolio, whose bill is not that of its nodes.
+
+    Nodes of a wide replica are bought together.
+    """
     budget = budget_usd_per_month / hours_per_month
-    alone = floor_exact(budget / base_usd_per_node_hour, rtol=HOLDS_TOLERANCE)
+    group = base_usd_per_node_hour * replica_nodes
+    alone = floor_exact(budget / group, rtol=HOLDS_TOLERANCE) * replica_nodes
     mixed = (spot_share_used > 0.0) & np.isfinite(budget)
     if not np.any(mixed):
         return np.where(purchase_code == _PORTFOLIO, np.nan, alone)
 
-    def bill(nodes: Array) -> Array:
+    def bill(groups: Array) -> Array:
+        nodes = groups * replica_nodes
         on_spot: Array = kernels.nodes_spot(nodes, spot_share_used, replica_nodes)
         rest = nodes - on_spot
         return on_spot * spot_usd_per_node_hour + np.where(rest > 0.0, rest * base_usd_per_node_hour, 0.0)
 
-    least = np.fmin(base_usd_per_node_hour, spot_usd_per_node_hour)
-    found = _most(bill, budget, np.floor(budget / least) + 1.0)
+    least = np.fmin(base_usd_per_node_hour, spot_usd_per_node_hour) * replica_nodes
+    found = _most(bill, budget, np.floor(budget / least) + 1.0) * replica_nodes
     return np.where(purchase_code == _PORTFOLIO, np.nan, np.where(mixed, found, alone))
 
 
 def _most(bill: Callable[[Array], Array], budget: Array, beyond: Array) -> Array:
-    """The largest whole number below `beyond` whose bill keeps the budget, by halving: the bill never falls."""
-    known = np.isfinite(beyond)
+    """The largest whole number below `beyond` whose bill keeps the budget, by halving, then one by one.
+
+    One group more may move one from the dearer offer to the cheaper, so a bill may fall by less than one group costs:
+    the numbers just above the one found are tried as well.
+    """
+    known = np.isfinite(beyond) & ~np.isnan(bill(np.ones_like(beyond)))
     low, high = np.zeros_like(beyond), np.where(known, beyond + 1.0, 1.0)
+    kept_budget = budget * (1.0 + HOLDS_TOLERANCE)
     while np.any(high - low > 1.0):
         middle = np.floor((low + high) / 2.0)
-        kept = bill(middle) <= budget * (1.0 + HOLDS_TOLERANCE)
+        kept = bill(middle) <= kept_budget
         low, high = np.where(kept, middle, low), np.where(kept, high, np.maximum(middle, low + 1.0))
+    for more in (1.0, 2.0):
+        low = np.where(bill(low + more) <= kept_budget, low + more, low)
     return np.where(known, low, np.nan)
 
 
@@ -96,6 +108,7 @@ def gpus_in_caps(
     budget_usd_per_month: Array,
     hours_per_month: Array,
     base_usd_per_gpu_hour: Array,
+    spot_share_used: Array,
     nodes_in_budget: Array,
     power_budget_kw: Array,
     pue: Array,
@@ -104,31 +117,60 @@ def gpus_in_caps(
     power_w_per_node: Array,
     gpus_per_node: Array,
     nodes_given: Array,
-) -> tuple[Array, Array]:
-    """GPUs that every cap allows [GPUs], in whole nodes where they have a size, and the code of the least cap.
+) -> tuple[Array, Array, Array, Array]:
+    """GPUs that every cap allows [GPUs] and the code of the least cap; then GPUs rented one by one, and held in nodes.
 
-    Null and -1 where there is no cap. Where GPUs are rented one by one the budget buys GPUs, and power feeds nodes.
+    Null and -1 where there is no cap, or one that cannot be judged. Where GPUs are rented by themselves the budget buys
+    GPUs (with some nodes on spot it is not judged), and power feeds nodes. A fleet that is bought already and exceeds a
+    cap leaves nothing.
     """
-    size = np.where(np.isnan(gpus_per_node), 1.0, gpus_per_node)
-    node_w = size * power_w_per_gpu * power_utilization + np.where(np.isnan(gpus_per_node), 0.0, power_w_per_node)
+    unsized = np.isnan(gpus_per_node)
+    size = np.where(unsized, 1.0, gpus_per_node)
+    node_w = size * power_w_per_gpu * power_utilization + np.where(unsized, 0.0, power_w_per_node)
     fed = floor_exact(power_budget_kw * 1e3 / (pue * node_w), rtol=HOLDS_TOLERANCE) * size
     rented = floor_exact(budget_usd_per_month / (hours_per_month * base_usd_per_gpu_hour), rtol=HOLDS_TOLERANCE)
-    paid = np.where(np.isnan(base_usd_per_gpu_hour), nodes_in_budget * size, rented)
-    by_cap = {"nodes_given": nodes_given * size, "budget": paid, "power": fed}
+    one_by_one = ~np.isnan(base_usd_per_gpu_hour)
+    paid = np.where(one_by_one, np.where(spot_share_used > 0.0, np.nan, rented), nodes_in_budget * size)
+    owned = nodes_given * size
+    paid, fed = (np.where(cap < owned, 0.0, cap) for cap in (paid, fed))
+    by_cap = {"nodes_given": owned, "budget": paid, "power": fed}
     each = np.stack(np.broadcast_arrays(*(by_cap[name] for name in _CONSTRAINTS)))
     known = np.where(np.isnan(each), np.inf, each)
     least = known.min(axis=0)
-    capped = np.isfinite(least)
-    return np.where(capped, least, np.nan), np.where(capped, np.argmin(known, axis=0), NULL)
+    unjudged = (np.isnan(paid) & ~np.isnan(budget_usd_per_month)) | (np.isnan(fed) & ~np.isnan(power_budget_kw))
+    capped = np.isfinite(least) & ~unjudged
+
+    def of(gpus: Array) -> Array:
+        """A number that no cap sets is endless."""
+        return np.where(capped, np.where(np.isnan(gpus), np.inf, gpus), np.nan)
+
+    held = np.fmin(owned, np.where(one_by_one, fed, np.fmin(paid, fed)))
+    alone = np.where(one_by_one & np.isnan(owned), paid, np.nan)
+    constraint = np.where(capped, np.argmin(known, axis=0), NULL)
+    return np.where(capped, least, np.nan), constraint, of(alone), of(held)
 
 
 def replicas_in_caps(
-    gpus_within_caps: Array, gpus_per_replica: Array, gpus_per_node: Array, node_replicas: Array, replica_nodes: Array
-) -> Array:
-    """Whole replicas of those GPUs [replicas]."""
-    nodes = np.floor(gpus_within_caps / gpus_per_node)
+    gpus_rented_in_caps: Array,
+    gpus_held_in_caps: Array,
+    gpus_per_replica: Array,
+    gpus_per_node: Array,
+    node_replicas: Array,
+    replica_nodes: Array,
+) -> tuple[Array, Array, Array]:
+    """Whole replicas of those GPUs [replicas]: what every cap allows, of GPUs rented one by one, and held in nodes."""
+    alone = np.floor(gpus_rented_in_caps / gpus_per_replica)
+    nodes = np.floor(gpus_held_in_caps / gpus_per_node)
     in_nodes = np.floor(nodes / replica_nodes) * np.maximum(node_replicas, 1.0)
-    return np.where(np.isnan(gpus_per_node), np.floor(gpus_within_caps / gpus_per_replica), in_nodes)
+    held = np.where(np.isnan(gpus_per_node), np.floor(gpus_held_in_caps / gpus_per_replica), in_nodes)
+    least = np.fmin(alone, held)
+    return np.where(np.isfinite(least), least, np.nan), alone, held
+
+
+def least_rate(rate_in_rented: Array, rate_in_held: Array) -> Array:
+    """Largest rate whose plan keeps every cap [req/s]."""
+    least = np.fmin(rate_in_rented, rate_in_held)
+    return np.where(np.isfinite(least), least, np.nan)
 
 
 CAPS: tuple[Step, ...] = (
@@ -138,8 +180,8 @@ CAPS: tuple[Step, ...] = (
     step("budget_shortfall_usd_per_month", shortfall, wanted="wanted_usd_per_month", allowed="budget_usd_per_month"),
     step("power_shortfall_kw", shortfall, wanted="wanted_facility_power_kw", allowed="power_budget_kw"),
     step("nodes_in_budget", nodes_in_budget),
-    step("gpus_within_caps fleet_constraint_code", gpus_in_caps),
-    step("replicas_within_caps", replicas_in_caps),
+    step("gpus_within_caps fleet_constraint_code gpus_rented_in_caps gpus_held_in_caps", gpus_in_caps),
+    step("replicas_within_caps replicas_rented_in_caps replicas_held_in_caps", replicas_in_caps),
 )
 """Figures of caps, and the reason why there is no plan, in a cube where no cell has a cap."""
 

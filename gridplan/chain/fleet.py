@@ -62,10 +62,19 @@ def gpus_stranded(gpus_deployed: Array, replicas_deployed: Array, gpus_per_repli
     return np.asarray(gpus_deployed - replicas_deployed * gpus_per_replica)
 
 
-def fleet_sufficient(replicas: Array, replicas_deployed: Array) -> Array:
-    """1 where the fleet holds the plan, 0 where nodes already bought do not, NaN where there is no plan."""
+def fleet_sufficient(
+    replicas: Array, replicas_deployed: Array, replicas_target: Array, active_left: Array, policy_lost_zones: Array
+) -> Array:
+    """1 where the fleet holds the plan, 0 where nodes already bought do not, NaN where there is no plan.
+
+    Where a zone may be lost the number alone does not say it: what counts is what the zones left hold.
+    """
+    holds = replicas <= replicas_deployed
+    of_zones = policy_lost_zones > 0.0
+    if np.any(of_zones):
+        holds = holds & (~of_zones | (active_left >= replicas_target))
     # Of booleans: 0 and 1 over 1 are themselves, 0 over 0 is NaN. Cheaper than a choice in each cell.
-    return np.divide(replicas <= replicas_deployed, ~np.isnan(replicas))
+    return np.divide(holds, ~np.isnan(replicas))
 
 
 def headroom_kept_after_loss(arrival_rate: Array, arrival_rate_safe_after_loss: Array) -> Array:

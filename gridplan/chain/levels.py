@@ -74,7 +74,10 @@ def nodes_at(
     unit_availability: Array,
     replicas_in_unit: Array,
 ) -> tuple[Array, Array, Array]:
-    """Nodes, replicas with spares and active ones for each level of load, planned as those of the peak."""
+    """Nodes, replicas with spares and active ones for each level of load, planned as those of the peak.
+
+    An hour without load needs none: its spares would protect nothing.
+    """
     load = load_levels * arrival_rate
     active = fleet.replicas_active(fleet.replicas_fractional(load, lambda_safe))
     target = redundancy.target(active, redundancy.replicas_slo(load, lambda_instance), redundancy_basis_code)
@@ -83,21 +86,28 @@ def nodes_at(
     )
     replicas = redundancy.replicas_of_any(active, kept, policy_lost_zones, zones)
     nodes = redundancy.nodes_of_any(active, kept, policy_lost_zones, zones, node_replicas, replica_nodes, _NOT_BOUGHT)
-    return nodes, replicas, active
+    nobody = load == 0.0
+    return np.where(nobody, 0.0, nodes), np.where(nobody, 0.0, replicas), active
 
 
 def nodes_slo_at(
-    load_levels: Array, arrival_rate: Array, lambda_instance: Array, node_replicas: Array, replica_nodes: Array
+    load_levels: Array,
+    arrival_rate: Array,
+    lambda_instance: Array,
+    maintenance_lost_outright: Array,
+    node_replicas: Array,
+    replica_nodes: Array,
 ) -> Array:
-    """Nodes that each level of load needs for its limits alone [nodes]: no headroom, no spares."""
-    active = redundancy.replicas_slo(load_levels * arrival_rate, lambda_instance)
+    """Nodes that each level of load needs for its limits beside planned maintenance: no headroom, no spares [nodes]."""
+    active = redundancy.replicas_slo(load_levels * arrival_rate, lambda_instance) + maintenance_lost_outright
     return redundancy.nodes(active, _NONE_LOST, _ONE_ZONE, node_replicas, replica_nodes, _NOT_BOUGHT)
 
 
 NODES_AT, NODES_SLO_AT = (step("nodes", function).inputs[1:] for function in (nodes_at, nodes_slo_at))
 """What nodes depend on beside the level."""
 
-FOR_NEED = ("nodes_given", *NODES_AT)
+FOR_NEED = ("nodes_given", "replicas_fractional", *NODES_AT)
+"""What they depend on beside: without replicas of the peak there is no plan to look at by the hour."""
 
 
 def needed_mean(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[Array, ...]:
@@ -108,7 +118,8 @@ def needed_mean(load_levels: Array, level_weights: Array, *of_cells: Array) -> t
         return np.stack([np.sum(weights * item, axis=0) for item in np.broadcast_arrays(*needed)])
 
     cells = dict(zip(FOR_NEED, of_cells, strict=True))
-    return tuple(in_parts(means, 3, (load_levels, level_weights), cells, np.isnan(cells["nodes_given"])))
+    wanted = np.isnan(cells["nodes_given"]) & ~np.isnan(cells["replicas_fractional"])
+    return tuple(in_parts(means, 3, (load_levels, level_weights), cells, wanted))
 
 
 def in_parts(

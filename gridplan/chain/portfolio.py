@@ -26,7 +26,6 @@ from gridplan.chain.levels import (
     nodes_at,
     nodes_slo_at,
 )
-from gridplan.chain.memory import first_given
 from gridplan.formulas.load_profile import LEVELS
 
 __all__ = ["PORTFOLIO", "with_portfolio"]
@@ -34,16 +33,9 @@ __all__ = ["PORTFOLIO", "with_portfolio"]
 _PORTFOLIO = code("purchase", "portfolio")
 
 
-def committed_usd_per_node_hour(
-    reserved_usd_per_node_hour: Array, reserved_discount: Array, on_demand_usd_per_node_hour: Array
-) -> Array:
-    """Price of a node-hour under a commitment [USD/h]: as given, else the list price less the discount."""
-    return first_given(reserved_usd_per_node_hour, (1.0 - reserved_discount) * on_demand_usd_per_node_hour)
-
-
 _OFFERS = ("committed_usd_per_node_hour", "on_demand_usd_per_node_hour", "spot_usd_per_node_hour", "spot_share")
 _NEEDED = ("replicas_needed_mean", "replicas_active_needed_mean")
-_FOR_CHOICE = tuple(dict.fromkeys(("purchase_code", *_OFFERS, *FOR_NEED, *NODES_SLO_AT)))
+_FOR_CHOICE = tuple(dict.fromkeys(("purchase_code", "slots_basis", *_OFFERS, *FOR_NEED, *NODES_SLO_AT)))
 
 
 def chosen(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[Array, ...]:
@@ -52,10 +44,18 @@ def chosen(load_levels: Array, level_weights: Array, *of_cells: Array) -> tuple[
     def choice(load: Array, weights: Array, here: Cells) -> Array:
         needed, _, _ = nodes_at(load, *(here[name] for name in NODES_AT))
         slo = nodes_slo_at(load, *(here[name] for name in NODES_SLO_AT))
-        return np.array(kernels.portfolio(needed, slo, weights, *(here[name] for name in _OFFERS)))
+        # Slots say nothing of limits, so none of their nodes may be taken back.
+        slo = np.where(here["slots_basis"] == 1.0, needed, slo)
+        # The nodes of a wide replica are bought alike: what is chosen are groups of them.
+        group = here["replica_nodes"]
+        *prices, share = (here[name] for name in _OFFERS)
+        found = kernels.portfolio(needed / group, slo / group, weights, *(price * group for price in prices), share)
+        *nodes, bill, used = found
+        return np.array(np.broadcast_arrays(*(item * group for item in nodes), bill, used * group))
 
     cells = dict(zip(_FOR_CHOICE, of_cells, strict=True))
     bought = (cells["purchase_code"] == _PORTFOLIO) & np.isnan(cells["nodes_given"])
+    bought = bought & ~np.isnan(cells["replicas_fractional"])
     return tuple(in_parts(choice, 5, (load_levels, level_weights), cells, bought))
 
 
@@ -93,7 +93,6 @@ def nodes_of_replicas(replicas_needed_mean: Array, gpus_per_replica: Array, gpus
 
 PORTFOLIO: tuple[Step, ...] = (
     Step(BY_LEVEL, load_profile, ("peak_to_average", "load_floor", "hourly_load"), width=LEVELS),
-    step("committed_usd_per_node_hour", committed_usd_per_node_hour),
     Step(("nodes_needed_mean", *_NEEDED), needed_mean, (*BY_LEVEL, *FOR_NEED)),
     Step(
         (

@@ -12,7 +12,7 @@ import numpy as np
 from gridplan.chain.codes import NULL, choices, code
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
-from gridplan.chain.memory import as_it_is
+from gridplan.chain.memory import as_it_is, first_given
 from gridplan.chain.spot import plain_bill
 
 __all__ = ["PRICES", "PRICE_RANGE", "purchase_steps"]
@@ -67,6 +67,13 @@ def base_usd_per_gpu_hour(purchase_code: Array, usd_per_gpu_hour: Array, reserve
     return np.select(kinds, [usd_per_gpu_hour, reserved], np.nan)
 
 
+def committed_usd_per_node_hour(
+    reserved_usd_per_node_hour: Array, reserved_discount: Array, on_demand_usd_per_node_hour: Array
+) -> Array:
+    """Price of a node-hour under a commitment [USD/h]: as given, else the list price less the discount."""
+    return first_given(reserved_usd_per_node_hour, (1.0 - reserved_discount) * on_demand_usd_per_node_hour)
+
+
 def spot_share_used(purchase_code: Array, spot_share: Array) -> Array:
     """Share of the nodes on spot [1]: all of them where the purchase is spot.
 
@@ -83,10 +90,15 @@ def price_flag_code(
     reserved_discount: Array,
     spot_usd_per_node_hour: Array,
     spot_share_used: Array,
+    spot_share: Array,
+    committed_usd_per_node_hour: Array,
     gpus_per_node: Array,
     price_stale: Array,
 ) -> Array:
-    """Why a price is null or doubtful, the first reason that holds; null where it is neither."""
+    """Why a price is null or doubtful, the first reason that holds; null where it is neither.
+
+    A portfolio pays three prices: each of them may be absurd.
+    """
     node, gpu, unsized = base_usd_per_node_hour, base_usd_per_gpu_hour, np.isnan(gpus_per_node)
     listed = np.isin(purchase_code, [code("purchase", name) for name in _LISTED])
     reserved, owned = (purchase_code == code("purchase", name) for name in ("reserved", "owned"))
@@ -95,12 +107,17 @@ def price_flag_code(
     least, most = PRICE_RANGE
     paid = np.where(np.isnan(node), gpu, node / gpus_per_node)
     of_spot = spot_usd_per_node_hour / gpus_per_node
+    several = purchase_code == code("purchase", "portfolio")
+    bound = np.where(several, committed_usd_per_node_hour / gpus_per_node, np.nan)
+    tail = np.where(on_spot | (several & (spot_share > 0)), of_spot, np.nan)
     reasons = {
         "no_price": (listed | discounted) & missing,
         "no_spot_price": on_spot & np.isnan(spot_usd_per_node_hour),
         "no_reserved_price": reserved & missing,
         "needs_node_size": unsized & (owned | on_spot | np.isnan(gpu)),
-        "absurd": (paid < least) | (paid > most) | (on_spot & ((of_spot < least) | (of_spot > most))),
+        "absurd": np.any(
+            [(price < least) | (price > most) for price in np.broadcast_arrays(paid, bound, tail)], axis=0
+        ),
         "stale": price_stale == 1.0,
     }
     codes = [choices("price_flag").index(name) for name in reasons]
@@ -116,6 +133,8 @@ def _price_steps(kinds: Collection[str], mixed: bool) -> dict[str, Step]:
 
     node = reads(*(name for name in _READS if name not in ("usd_per_gpu_hour", "reserved_discount")))
     spot = {} if mixed or "spot" in kinds else {"spot_usd_per_node_hour": "nothing"}
+    if "portfolio" not in kinds:
+        spot |= {"committed_usd_per_node_hour": "nothing", "spot_share": "nothing"}
     return {
         "base_usd_per_node_hour": step("base_usd_per_node_hour", base_usd_per_node_hour, **node),
         "base_usd_per_gpu_hour": step(
@@ -127,6 +146,7 @@ def _price_steps(kinds: Collection[str], mixed: bool) -> dict[str, Step]:
 
 PRICES: tuple[Step, ...] = (
     step("on_demand_usd_per_node_hour", as_it_is, value="usd_per_node_hour"),
+    step("committed_usd_per_node_hour", committed_usd_per_node_hour),
     step("node_power_kw", node_power_kw),
     step(
         "owned_usd_per_node_hour",

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _SLO = code("redundancy_basis", "slo")
-_NODE, _GPU = FAILURE_DOMAINS.index("node"), FAILURE_DOMAINS.index("gpu")
+_NODE, _GPU, _ZONE = (FAILURE_DOMAINS.index(name) for name in ("node", "gpu", "zone"))
 
 
 def stated_losses(lost_units: Array, lost_domain_code: Array, node_replicas: Array) -> tuple[Array, Array]:
@@ -85,9 +85,11 @@ def unit_availability(
 ) -> tuple[Array, Array]:
     """Availability of a unit that fails as one [1], and the replicas in it [count].
 
-    A replica needs all its GPUs and all its nodes; a node may hold several replicas.
+    A replica needs all its GPUs and all its nodes; a node may hold several replicas. Null for zones: they are few, and
+    what fails in one is not independent.
     """
     of_node = failure_domain_code == _NODE
+    mtbf_h = np.where(failure_domain_code == _ZONE, np.nan, mtbf_h)
     parts = np.where(failure_domain_code == _GPU, gpus_per_replica, np.where(of_node, replica_nodes, 1.0))
     in_unit = np.where(of_node, np.maximum(node_replicas, 1.0), 1.0)
     available: Array = kernels.unit_availability(mtbf_h, mttr_h, parts)
@@ -171,9 +173,13 @@ def active_left_of_any(
 ) -> Array:
     """The same, where a share of time is asked for: those of which all are up so often, less maintenance [replicas]."""
     in_zones = left_of(replicas_deployed, np.zeros(()), policy_lost_zones, zones, node_replicas)
+    asked = ~np.isnan(availability_target)
+    if not np.any(asked):
+        left = np.asarray(np.maximum(in_zones - policy_lost_outright, 0.0))
+        return spread(left, asked, unit_availability, replicas_in_unit)
     units = np.floor(in_zones / replicas_in_unit)
     up = kernels.most_needed(units, unit_availability, availability_target) * replicas_in_unit
-    left = np.where(np.isnan(availability_target), in_zones, up)
+    left = np.where(asked, up, in_zones)
     return np.asarray(np.maximum(left - policy_lost_outright, 0.0))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gridplan.chain import capacity, closed, cost, fleet, memory, planned, redundancy, survival
 from gridplan.chain.api import API
 from gridplan.chain.bill import BILL
-from gridplan.chain.caps import CAPS
+from gridplan.chain.caps import CAPS, least_rate
 from gridplan.chain.codes import NULL
 from gridplan.chain.energy import ENERGY
 from gridplan.chain.graph import Array, Step, step
@@ -45,6 +45,12 @@ SERVICE: tuple[Step, ...] = (
     step("node_replicas", kernels.replicas_per_node),
     step("replica_nodes", kernels.nodes_per_replica, tensor_parallel="tensor_parallel"),
     step("policy_lost_outright policy_lost_zones", redundancy.policy_losses),
+    step(
+        "maintenance_lost_outright maintenance_lost_zones",
+        redundancy.stated_losses,
+        lost_units="maintenance_units",
+        lost_domain_code="maintenance_domain_code",
+    ),
     step("replicas_slo", redundancy.replicas_slo),
     step("replicas_target", redundancy.target),
     step("replicas_kept_by_spares", redundancy.kept),
@@ -56,7 +62,6 @@ SERVICE: tuple[Step, ...] = (
     step("replicas_deployed", fleet.replicas_deployed),
     step("gpus_deployed", fleet.gpus_deployed),
     step("gpus_stranded", fleet.gpus_stranded),
-    step("fleet_sufficient", fleet.fleet_sufficient),
     step("capacity_active", fleet.carried, replicas_count="replicas_active", rate="lambda_instance"),
     step("utilization_peak", fleet.utilization, capacity="capacity_active"),
     step("capacity_safe_active", fleet.carried, replicas_count="replicas_active", rate="lambda_safe"),
@@ -72,6 +77,7 @@ SERVICE: tuple[Step, ...] = (
     step("headroom_kept_after_loss", fleet.headroom_kept_after_loss),
     step("slo_held_after_loss", fleet.slo_held_after_loss),
     step("active_left", redundancy.active_left_of_any),
+    step("fleet_sufficient", fleet.fleet_sufficient),
     step("arrival_rate_next_step", redundancy.rate_next_step_of_any),
     step("arrival_rate_slo_after_loss", survival.slo_rate, replicas_left="replicas_after_loss"),
     *survival.SURVIVAL,
@@ -135,12 +141,24 @@ SERVICE: tuple[Step, ...] = (
     *ENERGY,
     # what the service may cost and draw
     *CAPS,
-    step("active_within_caps", redundancy.active_left_of_any, replicas_deployed="replicas_within_caps"),
-    step(
-        "arrival_rate_within_caps",
-        redundancy.rate_next_step_of_any,
-        active_left="active_within_caps",
-        replicas_deployed="replicas_within_caps",
+    *(
+        item
+        for cap, sized in (("rented", "nothing"), ("held", "node_replicas"))
+        for item in (
+            step(
+                f"active_in_{cap}",
+                redundancy.active_left_of_any,
+                replicas_deployed=f"replicas_{cap}_in_caps",
+                node_replicas=sized,
+            ),
+            step(
+                f"rate_in_{cap}",
+                redundancy.rate_next_step_of_any,
+                active_left=f"active_in_{cap}",
+                replicas_deployed=f"replicas_{cap}_in_caps",
+            ),
+        )
     ),
+    step("arrival_rate_within_caps", least_rate),
     step("status_code", _status_code),
 )

@@ -8,6 +8,7 @@ from gridplan.chain import cost, fleet
 from gridplan.chain.codes import code
 from gridplan.chain.graph import Array, Step, step
 from gridplan.chain.kernels import kernels
+from gridplan.chain.redundancy import left_of
 from gridplan.rounding import floor_exact
 
 __all__ = ["HOURLY_BILL", "WITHOUT_SPOT", "plain_bill"]
@@ -24,16 +25,33 @@ def _held(nodes: Array, node_replicas: Array, replica_nodes: Array) -> Array:
 
 
 def replicas_without_spot(
-    nodes_base: Array, replicas_deployed: Array, node_replicas: Array, replica_nodes: Array, spot_share_used: Array
+    nodes_base: Array,
+    replicas_deployed: Array,
+    node_replicas: Array,
+    replica_nodes: Array,
+    spot_share_used: Array,
+    maintenance_lost_outright: Array,
+    maintenance_lost_zones: Array,
+    zones: Array,
 ) -> Array:
-    """Whole replicas on nodes that are not on spot [replicas]."""
-    left = _held(nodes_base, node_replicas, replica_nodes)
-    return np.where(spot_share_used == 0, replicas_deployed, left)
+    """Whole replicas on nodes that are not on spot, beside planned maintenance [replicas]."""
+    left = np.where(spot_share_used == 0, replicas_deployed, _held(nodes_base, node_replicas, replica_nodes))
+    left = np.where(np.isnan(spot_share_used), np.nan, left)
+    return left_of(left, maintenance_lost_outright, maintenance_lost_zones, zones, node_replicas)
 
 
-def spot_share_max(arrival_rate: Array, replicas_deployed: Array, lambda_instance: Array, slots_basis: Array) -> Array:
-    """Largest share on spot with which limits hold when all of it goes [1]; null where the rate counts slots only."""
-    share = kernels.spot_share_max(arrival_rate, replicas_deployed, lambda_instance)
+def spot_share_max(
+    arrival_rate: Array,
+    replicas_deployed: Array,
+    lambda_instance: Array,
+    slots_basis: Array,
+    maintenance_lost_outright: Array,
+) -> Array:
+    """Largest share on spot with which limits hold when all of it goes, beside planned maintenance [1].
+
+    Null where the rate counts slots only.
+    """
+    share = kernels.spot_share_max(arrival_rate, replicas_deployed, lambda_instance, maintenance_lost_outright)
     return np.where(slots_basis == 1, np.nan, share)
 
 
@@ -57,7 +75,8 @@ def nodes_given_base(nodes_given: Array, nodes_spot: Array, spot_share_used: Arr
 
 def usd_spot_per_hour(nodes_spot: Array, spot_usd_per_node_hour: Array, spot_share_used: Array) -> Array:
     """Bill of the nodes on spot [USD/h]."""
-    return np.where(spot_share_used == 0, 0.0, nodes_spot * spot_usd_per_node_hour)
+    none = (spot_share_used == 0) | (nodes_spot == 0)
+    return np.where(none, 0.0, nodes_spot * spot_usd_per_node_hour)
 
 
 def usd_per_hour_mixed(usd_base_per_hour: Array, usd_spot_per_hour: Array) -> Array:
@@ -66,11 +85,17 @@ def usd_per_hour_mixed(usd_base_per_hour: Array, usd_spot_per_hour: Array) -> Ar
 
 
 def usd_committed(
-    purchase_code: Array, usd_base_per_hour: Array, hours_per_month: Array, commitment_years: Array
+    purchase_code: Array,
+    usd_base_per_hour: Array,
+    usd_per_month_committed: Array,
+    hours_per_month: Array,
+    commitment_years: Array,
 ) -> Array:
-    """Sum that the commitment binds [USD]; null where nothing is reserved."""
+    """Sum that the commitment binds [USD]: of all nodes that are reserved, or of a portfolio's; null where none are."""
     bound = kernels.usd_committed(usd_base_per_hour, hours_per_month, commitment_years)
-    return np.where(purchase_code == code("purchase", "reserved"), bound, np.nan)
+    of_portfolio = usd_per_month_committed * (12.0 * commitment_years)
+    kinds = [purchase_code == code("purchase", name) for name in ("reserved", "portfolio")]
+    return np.select(kinds, [bound, of_portfolio], np.nan)
 
 
 def plain_bill(output: str, **renamed: str) -> Step:

@@ -47,9 +47,16 @@ def held(arrival_rate: Array, carried: Array) -> Array:
     return result
 
 
-def availability(replicas_deployed: Array, needed: Array, unit_availability: Array, replicas_in_unit: Array) -> Array:
-    """Share of time in which enough of the replicas deployed are up [1]."""
-    units, enough = np.floor(replicas_deployed / replicas_in_unit), np.ceil(needed / replicas_in_unit)
+def availability(
+    replicas_deployed: Array,
+    needed: Array,
+    maintenance_lost_outright: Array,
+    unit_availability: Array,
+    replicas_in_unit: Array,
+) -> Array:
+    """Share of time in which enough of the replicas deployed are up [1], beside planned maintenance."""
+    units = np.floor(replicas_deployed / replicas_in_unit)
+    enough = np.ceil((needed + maintenance_lost_outright) / replicas_in_unit)
     result: Array = kernels.enough_up(units, enough, unit_availability)
     return result
 

@@ -138,5 +138,5 @@ def _table(result: RunResult) -> str:
             at = labels_text(best["labels"], "model")
             rows.append(f"  {best['model']:<{width}}  {best['usd_per_mtok_output']:>10,.3f}  {at}")
     for question, plans in found["cheapest_surviving"].items():
-        rows += survivor_rows(question, plans)
+        rows += survivor_rows(question, plans, result.summary.survivors.without_spot)
     return "\n".join(rows)

@@ -8,20 +8,30 @@ from typing import Any
 
 __all__ = ["labels_text", "survivor_rows"]
 
+ASSUMED = ("reserved", "owned", "portfolio")
+"""Kinds of purchase whose price no catalog has."""
+
 _LOAD, _SHOWN_APART = "arrival_rate", ("model", "arrival_rate", "scenario")
 
 
-def survivor_rows(question: str, plans: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A heading and a row for each plan; one row where the same plan is the cheapest of several loads in a row."""
+def survivor_rows(question: str, plans: Sequence[Mapping[str, Any]], without_spot: bool = False) -> list[str]:
+    """A heading and a row for each plan; one row where the same plan is the cheapest of several loads in a row.
+
+    `without_spot` says that plans which fall with their spot nodes were left out. Below stands what the prices are.
+    """
+    what = f"the loss of a node ({question})" + (" and of all spot (slo_held_without_spot)" if without_spot else "")
     if not plans:
-        return ["", f"no plan survives the loss of a node ({question})"]
-    rows = ["", f"cheapest plan of each load that survives the loss of a node ({question}), USD/h"]
+        return ["", f"no plan survives {what}"]
+    rows = ["", f"cheapest plan of each load that survives {what}, USD/h"]
     model = None
     for (name, usd, nodes, at), group in groupby(plans, key=_same):
         if name != model and name:
             rows.append(f"  {name}")
         model = name
         rows.append(f"    {_loads(list(group)):<26}{usd:>12,.2f}  {nodes:>5,.0f} nodes  {at}")
+    assumed = [name for name in ASSUMED if any(plan["labels"].get("purchase") == name for plan in plans)]
+    if assumed:
+        rows.append(f"  prices of purchase {' and '.join(assumed)} are assumptions of the contract, not offers")
     return rows
 
 

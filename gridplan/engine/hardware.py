@@ -114,9 +114,11 @@ def legality(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
             or all(d is None or dtype_problem(catalog.dtype(role, d), catalog.gpu(gpu)) is None for role, d in pairs)
         )
 
-    def tensor(model: str | None, tp: float, ep: float, instance: str | None, stated: float) -> float:
-        of_instance = np.inf if instance is None else catalog.instance(instance).scale_up_gpus
-        fits = tp <= (of_instance if np.isnan(stated) else stated)
+    def tensor(model: str | None, tp: float, ep: float, instance: str | None, stated: float, node: float) -> float:
+        # A node whose size alone is stated is taken for the whole of its fast interconnect.
+        alone = np.inf if np.isnan(node) else node
+        of_shape = alone if instance is None else catalog.instance(instance).scale_up_gpus
+        fits = tp <= (of_shape if np.isnan(stated) else stated)
         splits = model is None or tensor_parallel_problem(catalog.model(model), int(tp), int(ep)) is None
         return float(fits and splits)
 
@@ -127,7 +129,8 @@ def legality(labels: Labels, known: Mapping[str, Field]) -> dict[str, Field]:
 
         return lookup(legal, labels.model, *(known[f"{name}_parallel"] for name in degrees))
 
-    of_fabric = (known["expert_parallel"], labels.instance, labels.resolver.peek("scale_up_gpus"))
+    peek = labels.resolver.peek
+    of_fabric = (known["expert_parallel"], labels.instance, peek("scale_up_gpus"), peek("gpus_per_node"))
     return {
         "dtype_supported": lookup(supported, labels.gpu, labels.weight_dtype, labels.kv_dtype),
         "tensor_parallel_legal": lookup(tensor, labels.model, known["tensor_parallel"], *of_fabric),

@@ -13,6 +13,9 @@ from gridplan.engine.resolve import Resolver
 
 __all__ = ["check_fleet", "spares_by_availability"]
 
+LEAST_UP = 0.01
+"""Share of time in which a unit must be up for a plan by availability (policy)."""
+
 _SIZED = {
     "nodes_given": "nodes_given needs the size of a node: an instance, or gpus_per_node",
     "usd_per_node_hour": "usd_per_node_hour needs the size of a node: gpus_per_node",
@@ -92,12 +95,23 @@ def _check_availability(resolver: Resolver, values: Mapping[str, Field]) -> None
     for name in ("mtbf_h", "mttr_h"):
         if (asked & np.isnan(values[name].data)).any():
             resolver.problem(f"{name} is needed: availability_target counts units that fail and are repaired", name)
+    _check_share(resolver, values, asked)
     if (asked & _domain(values, "failure_domain_code", "zone")).any():
         message = "availability_target counts many units that fail independently: failure_domain zone has too few"
         resolver.problem(message, "failure_domain")
     node = asked & _domain(values, "failure_domain_code", "node")
     if (node & np.isnan(values["gpus_per_node"].data)).any():
         resolver.problem("failure_domain node needs the size of a node: an instance, or gpus_per_node", "gpus_per_node")
+
+
+def _check_share(resolver: Resolver, values: Mapping[str, Field], asked: np.ndarray) -> None:
+    """Units that are hardly ever up are a slip, and no number of them is a plan."""
+    degrees = [values[f"{name}_parallel"].data for name in ("tensor", "pipeline", "data")]
+    width = np.where(_domain(values, "failure_domain_code", "gpu"), degrees[0] * degrees[1] * degrees[2], 1.0)
+    up = (values["mtbf_h"].data / (values["mtbf_h"].data + values["mttr_h"].data)) ** width
+    if (asked & (up < LEAST_UP)).any():
+        message = f"a unit that is up less than {LEAST_UP:.0%} of the time cannot be planned for: mtbf_h and mttr_h"
+        resolver.problem(message, "mtbf_h")
 
 
 def _check_basis(resolver: Resolver, values: Mapping[str, Field]) -> None:

@@ -85,6 +85,7 @@ def _unjudged(inputs: Inputs, found: Mapping[str, Array]) -> list[str]:
     """A budget is no limit where nothing has a price."""
     budget = inputs.values["budget_usd_per_month"].data
     unpriced = np.isnan(found["base_usd_per_node_hour"]) & np.isnan(found["base_usd_per_gpu_hour"])
+    unpriced = unpriced | ((found["spot_share_used"] > 0) & np.isnan(found["spot_usd_per_node_hour"]))
     cells = unpriced & ~np.isnan(budget)
     sentence = "budget_usd_per_month is not judged where there is no price"
     return [f"{OF_PRICES}no_price: {sentence}: {listed(_labels(inputs, cells))}"] if np.any(cells) else []

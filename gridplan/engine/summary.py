@@ -58,6 +58,8 @@ class Summary:
         self.near_ridge = 0
         self.cheapest: dict[str, Best] = {}
         self.survivors = survivors.Survivors(layout)
+        names = [axis.name for axis in layout.axes]
+        self._scenario = names.index("scenario") if "scenario" in names else None
         self.unranked = self.short = False
         self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
 
@@ -95,7 +97,7 @@ class Summary:
         # Without the column that says how far a rate was scaled, measured prices cannot be told apart: no ranking then.
         ranked = "anchor_ratio" in arrays or not self._may_scale()
         if ranked and (PRICE in arrays or self.survivors.questions):
-            may = self._may_be_ranked(block, arrays)
+            may = self._may_be_ranked(block, arrays) & self._nominal(block)
             models = self._models(block, arrays)
             if PRICE in arrays:
                 price = arrays[PRICE]
@@ -142,6 +144,16 @@ class Summary:
                 may = may & ~far
         return may
 
+    def _nominal(self, block: Block) -> Array:
+        """Where the scenario is `nominal`: what happens to a plan is no alternative to it."""
+        rank = len(block.shape)
+        if self._scenario is None:
+            return np.ones((1,) * rank, dtype=bool)
+        shape = [1] * rank
+        shape[self._scenario] = -1
+        places = np.arange(block.start[self._scenario], block.stop[self._scenario])
+        return np.reshape(places == 0, shape)
+
     def _models(self, block: Block, arrays: Mapping[str, Array]) -> tuple[tuple[str, ...], Array]:
         """Labels of the models and the code of each cell's model."""
         if "model" in arrays:
@@ -184,6 +196,11 @@ class Summary:
             )
         if self.missed:
             said.append(f"{self.missed:,} cells whose planned point misses a limit (slo_held false) are not ranked")
+        if self.survivors.ignores_spot:
+            said.append(
+                "plans on spot are among those that survive the loss of a node: with slo_held_without_spot among the "
+                "outputs, those that fall when all spot goes are left out"
+            )
         if self.short:
             said.append("cells whose nodes_given do not hold the plan (fleet_sufficient false) are not ranked")
         return said

@@ -20,7 +20,7 @@ QUESTIONS = ("survives_node_loss_slo", "survives_node_loss_headroom")
 WITHOUT_SPOT = "slo_held_without_spot"
 """Where a cube has it, plans that fall with their spot nodes survive nothing."""
 
-NEEDED = ("status", "usd_per_hour", "nodes")
+NEEDED = ("status", "usd_per_hour", "replicas", "nodes")
 """Columns without which no plan can be named."""
 
 _LOADS = ("workload", "arrival_rate")
@@ -35,6 +35,7 @@ class Survivor:
 
     row: int
     usd_per_hour: float
+    replicas: float
     nodes: float
     labels: Mapping[str, str | float]
 
@@ -42,7 +43,7 @@ class Survivor:
 class Survivors:
     """The cheapest plans by question, model and load; the order of the blocks does not matter.
 
-    Only the scenario `nominal` counts: what happens to a plan is no alternative to it.
+    Of plans at one price the one with most replicas counts: spares that cost nothing.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -52,7 +53,9 @@ class Survivors:
         known = names.issuperset(NEEDED)
         self.questions = tuple(name for name in QUESTIONS if known and name in names)
         self.loads = tuple(place for place, name in enumerate(axes) if name in _LOADS)
-        self._scenario = axes.index("scenario") if "scenario" in axes else None
+        bought = [axis.labels for axis in layout.axes if axis.name == "purchase"]
+        self.without_spot = WITHOUT_SPOT in names
+        self.ignores_spot = bool(self.questions and bought and "spot" in bought[0]) and not self.without_spot
         self.found: dict[str, dict[Key, Survivor]] = {name: {} for name in self.questions}
 
     def merge(self, other: Survivors) -> None:
@@ -65,8 +68,6 @@ class Survivors:
         self, block: Block, arrays: Mapping[str, Array], ranked: Array, models: tuple[tuple[str, ...], Array]
     ) -> None:
         """Look at one block; `ranked` says which plans may be compared, `models` are labels and codes of its cells."""
-        if self._scenario is not None and block.start[self._scenario] > 0:
-            return
         names, codes = models
         standing = ranked & (arrays["status"] == 0)
         if WITHOUT_SPOT in arrays:
@@ -74,8 +75,6 @@ class Survivors:
         for question in self.questions:
             lives = standing & (arrays[question] == 1)
             price = np.broadcast_to(np.where(lives, arrays["usd_per_hour"], np.nan), block.shape)
-            if self._scenario is not None:
-                price = price.take([0], axis=self._scenario)
             for code in np.unique(codes):
                 own = price if codes.size == 1 else np.where(np.broadcast_to(codes, price.shape) == code, price, np.nan)
                 self._cheapest(block, arrays, question, names[int(code)] if code >= 0 else "", own)
@@ -85,18 +84,22 @@ class Survivors:
         lowest = np.fmin.reduce(price, axis=others, keepdims=True) if others else price
         for load in map(tuple, np.argwhere(~np.isnan(lowest)).tolist()):
             of_load = tuple(slice(at, at + 1) if axis in self.loads else slice(None) for axis, at in enumerate(load))
-            best = np.argwhere(price[of_load] == lowest[load])[0].tolist() if load else []
-            inner = tuple(at if axis in self.loads else best[axis] for axis, at in enumerate(load))
+            spares = np.broadcast_to(arrays["replicas"], price.shape)[of_load]
+            most = np.argmax(np.where(price[of_load] == lowest[load], spares, -1.0))
+            best = np.unravel_index(int(most), spares.shape)
+            inner = tuple(at if axis in self.loads else int(best[axis]) for axis, at in enumerate(load))
             index = tuple(start + at for start, at in zip(block.start, inner, strict=True))
             labels = {axis.name: axis.labels[at] for axis, at in zip(self.layout.axes, index, strict=True)}
             key = (model, *(str(labels[self.layout.axes[axis].name]) for axis in self.loads))
             row = int(np.ravel_multi_index(index, self.layout.shape)) if index else 0
-            nodes = np.broadcast_to(arrays["nodes"], block.shape)[inner]
-            self._offer(question, key, Survivor(row, float(lowest[load]), float(nodes), labels))
+            replicas, nodes = (
+                float(np.broadcast_to(arrays[name], block.shape)[inner]) for name in ("replicas", "nodes")
+            )
+            self._offer(question, key, Survivor(row, float(lowest[load]), replicas, nodes, labels))
 
     def _offer(self, question: str, key: Key, survivor: Survivor) -> None:
         known = self.found[question].get(key)
-        if known is None or (survivor.usd_per_hour, survivor.row) < (known.usd_per_hour, known.row):
+        if known is None or _rank(survivor) < _rank(known):
             self.found[question][key] = survivor
 
     def to_dict(self) -> dict[str, list[dict[str, Any]]]:
@@ -118,3 +121,7 @@ class Survivors:
             names.index(key[0]) if key[0] in names else -1,
             *(axis.labels.index(item.labels[axis.name]) for axis in of_load),
         )
+
+
+def _rank(survivor: Survivor) -> tuple[float, float, int]:
+    return survivor.usd_per_hour, -survivor.replicas, survivor.row

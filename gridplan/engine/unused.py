@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridplan.contract.grid import By
 from gridplan.contract.sections import LIMITS
 from gridplan.engine.class_inputs import CLASS_INPUTS, stated_by_classes
 from gridplan.engine.resolve import Resolver
@@ -85,10 +86,38 @@ def unused(resolver: Resolver) -> list[str]:
         said.append("api_usd_per_mtok_cached is not used: no prompt token is cached (prefix_hit_ratio)")
     said += _told_on_request(resolver)
     said += unused_purchase(resolver)
-    domains = {*resolver.fields["failure_domain"].unique, *resolver.fields["lost_domain"].unique}
+    return [*said, *_of_fleets(resolver)]
+
+
+def _of_fleets(resolver: Resolver) -> list[str]:
+    """Inputs of failures that nothing reads."""
+    names = ("failure_domain", "lost_domain", "maintenance_domain")
+    domains = {label for name in names for label in resolver.fields[name].unique}
+    said = []
     if resolver.is_given("zones") and "zone" not in domains:
-        said.append("zones is not used: neither failure_domain nor lost_domain is zone")
+        said.append(
+            "zones is not used: no failure_domain, lost_domain or maintenance_domain is zone (measures of a lost zone, "
+            "such as survives_zone_loss_slo, do read it)"
+        )
+    pairs = {"mtbf_h": "mttr_h", "mttr_h": "mtbf_h", "usd_per_kwh": "pue"}
+    counts = {"maintenance_domain": "maintenance_units", "lost_domain": "lost_units"}
+    for name, other in pairs.items():
+        if resolver.is_given(name) and not resolver.is_given(other):
+            said.append(f"{name} is not used: {other} is not given")
+    for name, count in counts.items():
+        if resolver.is_given(name) and not (resolver.fields[count].data > 0).any():
+            said.append(f"{name} is not used: {count} is 0")
+    if resolver.grid.axis("failure_policy") is not None and not _differ_by(resolver, "failure_policy"):
+        said.append("the axis failure_policy changes nothing: no input differs by it (by: failure_policy)")
     return said
+
+
+def _differ_by(resolver: Resolver, dimension: str) -> bool:
+    """Whether some input has a value per label of a dimension."""
+    stated = [*resolver.grid.given.values(), *(item for one in resolver.grid.workloads for item in one.given.values())]
+    values = [item.value for item in stated]
+    values += [change.value for scenario in resolver.grid.scenarios for change in scenario.changes.values()]
+    return any(isinstance(value, By) and value.dimension == dimension for value in values)
 
 
 def _has_value(resolver: Resolver, name: str) -> bool:

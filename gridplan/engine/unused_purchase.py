@@ -35,13 +35,25 @@ def unused_purchase(resolver: Resolver) -> list[str]:
     if stated and not resolver.is_given("usd_per_gpu_hour"):
         said += _not_used(resolver, ("reserved_discount",), "reserved_usd_per_node_hour is given")
     if kinds <= {"spot", "owned", *(("reserved",) if stated else ())}:
-        said += _not_used(resolver, _LIST, f"every cell has purchase {' or '.join(sorted(kinds))}")
-    if reserved and np.isnan(resolver.fields["commitment_years"].data).any():
+        said += _not_used(resolver, _LIST, f"the bill of every cell is by purchase {' or '.join(sorted(kinds))}")
+    bound = sorted(kinds & {"reserved", "portfolio"})
+    if bound and np.isnan(resolver.fields["commitment_years"].data).any():
         said.append(
-            "purchase reserved is a price without its commitment: give commitment_years, or usd_committed (on "
-            "request) cannot say what is owed"
+            f"purchase {' and '.join(bound)} is a price without its commitment: give commitment_years, or "
+            "usd_committed (on request) cannot say what is owed"
         )
-    return said
+    return [*said, *_power(resolver)]
+
+
+def _power(resolver: Resolver) -> list[str]:
+    """Power of GPUs alone is not that of the machines they sit in."""
+    asked = resolver.is_given("power_budget_kw") or "owned" in resolver.fields["purchase"].unique
+    if not asked or resolver.is_given("power_w_per_node"):
+        return []
+    return [
+        "power counts GPUs alone: power_w_per_node (CPUs, memory, network and fans of a node) is taken as 0; an 8-GPU "
+        "server draws some kW beside its GPUs"
+    ]
 
 
 def _not_used(resolver: Resolver, names: tuple[str, ...], why: str) -> list[str]:

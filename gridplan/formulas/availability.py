@@ -17,6 +17,9 @@ from gridplan.formulas._types import Value
 
 __all__ = ["enough_up", "most_needed", "unit_availability", "units_for_availability"]
 
+_MOST_UNITS = 1e9
+"""Units beyond which no fleet is planned (policy)."""
+
 _GUARD = 1e-12
 """Share by which a probability may miss its target and still meet it: the rounding of the probability (policy)."""
 
@@ -55,7 +58,7 @@ def enough_up(units: Value, needed: Value, availability: Value) -> Value:
 def units_for_availability(needed: Value, availability: Value, target: Value) -> Value:
     """Least number of units of which at least `needed` are up in the share `target` of the time [count].
 
-    availability and target [1] lie between 0 and 1; outside the result is NaN.
+    availability and target [1] lie between 0 and 1; outside, and where it takes more than 1e9 units, the result is NaN.
 
     >>> units_for_availability(9, 0.99, 0.99), units_for_availability(9, 0.99, 0.9999)
     (10, 12)
@@ -66,8 +69,10 @@ def units_for_availability(needed: Value, availability: Value, target: Value) ->
     goal = np.where(known, target, 0.5) * (1.0 - _GUARD)
     up: Any = enough_up.__wrapped__  # type: ignore[attr-defined]
     high = k.copy()
-    while np.any(missed := ~(up(high, k, a) >= goal)):
+    while np.any(missed := ~(up(high, k, a) >= goal) & (high < _MOST_UNITS)):
         high = np.where(missed, 2.0 * high + 1.0, high)
+    known = known & (high < _MOST_UNITS)
+    high = np.where(known, high, k)
     low = np.maximum(k, 1.0) - 1.0
     while np.any(high - low > 1.0):
         middle = np.floor(low + (high - low) / 2.0)
@@ -88,9 +93,10 @@ def most_needed(units: Value, availability: Value, target: Value) -> Value:
     units, availability, target = np.broadcast_arrays(units, availability, target)
     up: Any = enough_up.__wrapped__  # type: ignore[attr-defined]
     goal = target * (1.0 - _GUARD)
-    low, high = np.zeros_like(units), np.where(np.isnan(units), 0.0, units) + 1.0
+    known = np.isfinite(units) & ~np.isnan(availability) & ~np.isnan(target)
+    low, high = np.zeros_like(units), np.where(known, units, 0.0) + 1.0
     while np.any(high - low > 1.0):
         middle = np.floor(low + (high - low) / 2.0)
         met = up(units, middle, availability) >= goal
         low, high = np.where(met, middle, low), np.where(met, high, middle)
-    return np.where(np.isnan(units) | np.isnan(availability) | np.isnan(target), np.nan, low)
+    return np.where(known, low, np.nan)

@@ -93,12 +93,15 @@ def nodes_spot(nodes: Value, share: Value, nodes_per_replica: Value) -> Value:
 
 
 @formula
-def spot_share_max(arrival_rate: Value, replicas_deployed: Value, lambda_instance: Value) -> Value:
-    """Largest share on spot with which limits hold when all spot nodes go: 1 - arrival_rate / (n lambda), at least 0.
+def spot_share_max(
+    arrival_rate: Value, replicas_deployed: Value, lambda_instance: Value, replicas_out: Value = 0.0
+) -> Value:
+    """Largest share on spot with which limits hold when all spot nodes go, at least 0 [1].
 
-    16 replicas of 10 req/s at a peak of 60: ten may go, 62.5%.
+    1 - (arrival_rate / lambda + replicas_out) / n, with replicas_out [count] in maintenance at the same time. 16
+    replicas of 10 req/s at a peak of 60: ten may go, 62.5%; eight beside two in maintenance:
 
-    >>> spot_share_max(60, 16, 10.0)
-    0.625
+    >>> spot_share_max(60, 16, 10.0), spot_share_max(60, 16, 10.0, 2)
+    (0.625, 0.5)
     """
-    return np.maximum(1.0 - arrival_rate / (replicas_deployed * lambda_instance), 0.0)
+    return np.maximum(1.0 - (arrival_rate / lambda_instance + replicas_out) / replicas_deployed, 0.0)

@@ -104,6 +104,7 @@ def _page(explanation: Explanation) -> str:
         "api_verdict",
         "api_verdict_released",
         "price_flag",
+        "fleet_constraint",
     ):
         if facts.get(name):
             rows.append(f"{name:<17} {facts[name]}")

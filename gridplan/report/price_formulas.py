@@ -47,6 +47,7 @@ def silent(name: str, known: Mapping[str, float]) -> bool:
         (name in _OF_SPOT and known.get("spot_share_used", 0.0) == 0)
         or (name == "base_usd_per_node_hour" and kind in ("on_demand", "portfolio"))
         or (name == _OWNED and kind != "owned")
+        or (name == "replicas_slo" and known.get("redundancy_basis_code", 0) == 0)
         or (name.startswith("survives_zone_loss_") and known.get("zones", 1.0) == 1.0)
         or (name == "it_power_kw" and math.isnan(known.get("pue", math.nan)))
     )

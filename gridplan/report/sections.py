@@ -59,6 +59,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "in_flight",
             "replicas_fractional",
             "replicas_active",
+            "replicas_slo",
             "replicas",
             "gpus",
         ),

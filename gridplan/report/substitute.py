@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from gridplan.dictionary import dictionary
 from gridplan.quantities import format_quantity
 from gridplan.report.cost_formulas import cost_formulas
-from gridplan.report.fleet_formulas import replicas_formula
+from gridplan.report.fleet_formulas import fleet_formulas
 from gridplan.report.kv_formulas import kv_formulas
 from gridplan.report.price_formulas import price_formulas
 from gridplan.report.step_formulas import rate_at_cap, step_formulas
@@ -159,7 +159,7 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
         "lambda_instance": _rate_formula(model, source, texts.get("binding_constraint"), known),
         "replicas_active": "ceil(arrival_rate / lambda_safe)",
         "lambda_safe": _planned_formula(known),
-        "replicas": replicas_formula(known),
+        **fleet_formulas(known),
     }
     if not math.isnan(known.get("decode_tokens_per_s", math.nan)):
         branches["concurrency_slo"] = (

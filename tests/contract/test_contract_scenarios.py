@@ -61,7 +61,7 @@ def test_allowed(text: str) -> None:
         ("{weight_dtype: {multiply: 2}}", "weight_dtype", ("weight_dtype is a text; a scenario cannot multiply it",)),
         ("{rho_target: {multiply: 1.5}}", "rho_target", ("0.8 x 1.5 = 1.2 is not", "> 0 and <= 1")),
         ("{tensor_parallel: {multiply: 1.25}}", "tensor_parallel", ("whole number; 2 x 1.25 = 2.5 is not",)),
-        ("{redundancy: {add: -2}}", "redundancy", (">= 0; 1 + -2 = -1 is not",)),
+        ("{redundancy: {add: -2}}", "redundancy", ("must be >= 0", "1 + -2 = -1 is not")),
         ("{arrival_rate: {multiply: 0}}", "arrival_rate.multiply", ("a factor must be > 0; 0 is not",)),
         ("{arrival_rate: {multiply: '2'}}", "arrival_rate.multiply", ("remove the quotes",)),
         ("{arrival_rate: {add: 2 GB}}", "arrival_rate.add", ("unknown unit", "req/s")),

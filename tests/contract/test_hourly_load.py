@@ -131,7 +131,8 @@ def test_a_portfolio_buys_whole_nodes_at_a_price(price: str, said: str) -> None:
     ],
 )
 def test_offers_that_a_portfolio_does_not_have(policy: str, deployment: str, said: str) -> None:
-    found = warnings_of("peak_to_average: 2", f"purchase: portfolio, {policy}", deployment)
+    offers = ", ".join(filter(None, (deployment, "commitment_years: 1")))
+    found = warnings_of("peak_to_average: 2", f"purchase: portfolio, {policy}", offers)
     assert len(found) == 1
     assert found[0].startswith(said)
 

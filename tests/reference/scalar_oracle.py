@@ -262,7 +262,9 @@ def _split_ok(x: Cell) -> bool:
     if model.num_experts and x["expert_parallel"] == 1:
         widths.append(model.moe_intermediate_size)
     heads = model.attention == "mla" or model.kv_heads % tp == 0 or tp % model.kv_heads == 0
-    fits = x["instance"] is None or tp <= x["instance"].scale_up_gpus
+    # A node whose size alone is stated is the whole of its fast interconnect.
+    fabric = x["instance"].scale_up_gpus if x["instance"] is not None else x.get("gpus_per_node", tp)
+    fits = tp <= fabric
     return heads and fits and all(width % tp == 0 for width in widths if width is not None)
 
 

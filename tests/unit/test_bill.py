@@ -65,7 +65,11 @@ def test_the_bill_of_the_lesson() -> None:
         # three replicas of 3 GPUs do not fit a node of 8: 5 nodes, 2 GPUs of each in no replica
         ("usd_per_node_hour: 20, gpus_per_node: 8, tensor_parallel: 3", "redundancy: 1", [6, 12, 9, 3, 10]),
         # a replica of 16 GPUs takes two nodes
-        ("usd_per_node_hour: 20, gpus_per_node: 8, tensor_parallel: 16", "redundancy: 1", [32, 64, 48, 16, 0]),
+        (
+            "usd_per_node_hour: 20, gpus_per_node: 8, tensor_parallel: 8, pipeline_parallel: 2",
+            "redundancy: 1",
+            [32, 64, 48, 16, 0],
+        ),
         # twice the nodes of the plan: all beyond its ten replicas is stranded
         ("usd_per_node_hour: 20, gpus_per_node: 8, nodes_given: 4", "redundancy: 1", [2, 4, 3, 1, 22]),
         # one node for ten replicas: the spare goes first, then an active one; 8 count on 80 req/s
@@ -78,7 +82,7 @@ def test_the_bill_of_the_lesson() -> None:
         ("usd_per_node_hour: 20, gpus_per_node: 1, nodes_given: 1", "redundancy: 1", [1, 0, 0, 0, 0]),
         # a node that holds no replica: every GPU is stranded
         (
-            "usd_per_node_hour: 20, gpus_per_node: 8, tensor_parallel: 16, nodes_given: 1",
+            "usd_per_node_hour: 20, gpus_per_node: 8, tensor_parallel: 8, pipeline_parallel: 2, nodes_given: 1",
             "redundancy: 1",
             [0, 0, 0, 0, 8],
         ),

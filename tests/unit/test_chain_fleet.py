@@ -40,7 +40,7 @@ def test_nodes_and_what_they_hold(sizes: list[list[float]], widths: list[list[fl
     held = formulas.replicas_in_nodes(nodes, node, replica)
     deployed = fleet.replicas_deployed(nodes, REPLICAS, narrow, wide)
     np.testing.assert_array_equal(deployed, np.where(np.isnan(held), REPLICAS, held))
-    sufficient = fleet.fleet_sufficient(REPLICAS, deployed)
+    sufficient = fleet.fleet_sufficient(REPLICAS, deployed, REPLICAS, deployed, NO_ZONE_LOST)
     np.testing.assert_array_equal(sufficient, np.where(np.isnan(REPLICAS), NAN, deployed >= REPLICAS))
 
 

@@ -102,7 +102,11 @@ def test_what_separate_fleets_need_is_what_the_cube_plans() -> None:
 
 
 def test_wide_replicas_stand_beside_the_others() -> None:
-    found = pooled(THREE.replace("chat: 4, code", "chat: 16, code"))
+    found = pooled(
+        THREE.replace("chat: 4, code", "chat: 16, code").replace(
+            "gpus_per_node: 8", "gpus_per_node: 8\n  scale_up_gpus: 16"
+        )
+    )
     # Five chats of two nodes each; 10 + 9 GPUs of the others on three more.
     assert numbers(found, "pool_nodes", "pool_label_nodes_separate") == [13, [10, 2, 2]]
     assert found["pool_label_replicas_left"].values.tolist()[0] == 4

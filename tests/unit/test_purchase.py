@@ -31,7 +31,7 @@ PRICE = (
     *("priced_by", "price_as_of", "price_kind", "price_flag", "on_demand_usd_per_node_hour", "owned_usd_per_node_hour"),
     *("base_usd_per_node_hour", "base_usd_per_gpu_hour", "usd_committed"),
 )
-OWNED = "capital_usd_per_node: 175680 USD, amortization_years: 4, pue: 1.25, usd_per_kwh: 0.1"
+OWNED = "capital_usd_per_node: 175680 USD, amortization_years: 4, pue: 1.25, usd_per_kwh: 0.1, power_w_per_node: 0"
 """5 USD/h of capital (175,680 / 48 / 732), and 8 x 400 W x 1.25 x 0.1 USD/kWh = 0.4 USD/h."""
 
 
@@ -330,7 +330,7 @@ def test_a_price_of_a_node_needs_its_size(stated: str, policy: str) -> None:
         (
             "usd_per_node_hour: 50",
             "purchase: spot",
-            "usd_per_node_hour is not used: every cell has purchase spot",
+            "usd_per_node_hour is not used: the bill of every cell is by purchase spot",
         ),
     ],
 )
@@ -370,3 +370,16 @@ def test_explain_prints_the_price_that_is_paid() -> None:
     assert [line.split()[-1] for line in owned.splitlines() if line.startswith("price_kind")] == ["owned"]
     line = next(line for line in owned.splitlines() if line.startswith("  capital_usd_per_node  "))
     assert line.split()[-2:] == ["assumption,", "contract"]
+
+
+@pytest.mark.parametrize("offer", ["reserved_usd_per_node_hour: 0.00001", "reserved_discount: 0.9999999"])
+def test_every_price_of_a_portfolio_may_be_absurd(offer: str) -> None:
+    grid = f"""schema: 1
+workload: {{arrival_rate: 60, peak_to_average: 2, prompt_tokens: 100, output_tokens: 100}}
+deployment: {{gpus_per_node: 8, usd_per_node_hour: 30, {offer}}}
+capacity: {{capacity_model: measured, lambda_instance_given: 10, applies_to: any}}
+policy: {{rho_target: 0.7, purchase: portfolio}}
+"""
+    found = gridplan.evaluate(gridplan.loads_grid(grid), ["price_flag"])
+    assert found.price_flag.item() == "absurd"
+    assert "price_flag absurd" in found.attrs["warnings"]

@@ -20,7 +20,7 @@ policy:
   rho_target: 0.7
   redundancy: {by: failure_policy, none: 0, one gpu: 1, one node: 1}
   failure_domain: {by: failure_policy, one node: node, default: gpu}
-outputs: [status, usd_per_hour, nodes, survives_node_loss_slo, survives_node_loss_headroom, fleet_sufficient]
+outputs: [status, usd_per_hour, replicas, nodes, survives_node_loss_slo, survives_node_loss_headroom, fleet_sufficient]
 axes:
   failure_policy: [none, one gpu, one node]
   model: [llama-3.1-8b, llama-3.3-70b]
@@ -40,6 +40,7 @@ def test_a_contract_names_its_measures(tmp_path: Path) -> None:
     cube = gridplan.evaluate(loaded(tmp_path))
     named = [
         "status",
+        "replicas",
         "nodes",
         "fleet_sufficient",
         "survives_node_loss_headroom",

@@ -22,7 +22,11 @@ policy: {{rho_target: 0.65}}
         ("lambda_instance_given: 6.5", "no cell has capacity_model measured"),
         ("decode_tokens_at_concurrency: 8", "decode_tokens_per_s is not given"),
         ("ttft_slo_percentile: 95", "ttft_slo_s is not given"),
-        ("zones: 3", "neither failure_domain nor lost_domain is zone"),
+        (
+            "zones: 3",
+            "no failure_domain, lost_domain or maintenance_domain is zone (measures of a lost zone, such as "
+            "survives_zone_loss_slo, do read it)",
+        ),
     ],
 )
 def test_an_input_that_nothing_reads_is_said(stated: str, said: str) -> None:

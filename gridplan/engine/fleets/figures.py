@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from gridplan import chain
+from gridplan.chain.codes import code
 from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.bundle import Inputs
@@ -27,9 +31,15 @@ MAX_NUMBERS = 16_000_000
 
 def asked_of(grid: Grid, at: Mapping[str, str | float] | None) -> tuple[Inputs, dict[str, str | float]]:
     """The inputs of a grid, cut to the labels of `at`, and those labels as the axes write them."""
-    inputs = build_inputs(grid)
+    inputs = _uncapped(build_inputs(grid))
     index = label_index(inputs, at or {})
     return cut_to(inputs, index), {name: inputs.space.labels[name][place] for name, place in index.items()}
+
+
+def _uncapped(inputs: Inputs) -> Inputs:
+    """The same without budget and power caps: these are limits of one service by itself."""
+    none = inputs.space.constant(np.nan, np.float64)
+    return replace(inputs, values={**inputs.values, "budget_usd_per_month": none, "power_budget_kw": none})
 
 
 def figures_of(inputs: Inputs, names: Iterable[str], fixed: Iterable[str], width: int = 1) -> dict[str, Field]:
@@ -61,7 +71,9 @@ def about(
     """
     resolver = Resolver(inputs.grid)
     plan = (text for text in inputs.warnings if not used or not text.startswith(f"{used} is not used"))
-    said = (f"{name} is not used here: {why}" for name, why in instead.items() if resolver.is_given(name))
+    said = [f"{name} is not used here: {why}" for name, why in instead.items() if resolver.is_given(name)]
+    if (inputs.values["purchase_code"].data == code("purchase", "spot")).any():
+        said.append("these nodes are on spot, and all of them may be taken back at once: the losses here are of nodes")
     shown = (f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in fixed.items())
     texts = {**attributes(inputs), "at": ", ".join(shown), "warnings": "\n".join((*plan, *said))}
     return {name: text for name, text in texts.items() if text}

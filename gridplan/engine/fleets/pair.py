@@ -19,6 +19,8 @@ __all__ = ["pair"]
 _INSTEAD = {
     "lost_units": "a pair is planned for the loss of redundancy units of failure_domain",
     "lost_domain": "a pair is planned for the loss of redundancy units of failure_domain",
+    "budget_usd_per_month": "a pair is not judged by it, nor are the plans in it",
+    "power_budget_kw": "a pair is not judged by it, nor are the plans in it",
     "spot_share": "all nodes of a pair are bought as purchase says",
 }
 """Inputs that a pair does not read, and what stands in their place."""

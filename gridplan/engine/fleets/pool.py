@@ -20,6 +20,8 @@ _INSTEAD = {
     "nodes_given": "a pool counts the nodes it needs",
     "lost_units": "a pool loses whole nodes, as many as its argument lost says",
     "lost_domain": "a pool loses whole nodes",
+    "budget_usd_per_month": "a pool is not judged by it, nor are the plans in it",
+    "power_budget_kw": "a pool is not judged by it, nor are the plans in it",
     "spot_share": "all nodes of a pool are bought as purchase says",
 }
 """Inputs that a pool does not read, and what stands in their place."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from gridplan.chain.codes import code
 from gridplan.contract.grid import Grid
+from gridplan.dictionary import dictionary
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
 from gridplan.engine.fleets.figures import stop
@@ -22,6 +23,7 @@ _NO_SERVICES = {
     "gpu": "a pool has one kind of node (`pair` mixes two instances)",
     "gpus_per_node": "a pool has one kind of node",
     "purchase": "a pool is bought in one way",
+    "failure_policy": "policies are alternatives",
 }
 """Axes whose labels are no services that share a fleet."""
 
@@ -38,7 +40,10 @@ def check_axis(grid: Grid, over: str, lost: object, at: Mapping[str, str | float
     """Raise what is wrong with the question itself."""
     axes = space_of(grid).labels
     problems = []
-    if over in _NO_SERVICES:
+    row = dictionary().get(over)
+    if over in axes and row is not None and row.labels and over not in _NO_SERVICES:
+        problems.append(Problem(f"{over} cannot be pooled: its labels are alternatives, not services", key="over"))
+    elif over in _NO_SERVICES:
         problems.append(Problem(f"{over} cannot be pooled: {_NO_SERVICES[over]}", key="over"))
     elif over not in axes:
         named = f"it has {', '.join(axes)}" if axes else "it has none"
@@ -66,6 +71,14 @@ def check_one_fleet(inputs: Inputs, over: str) -> None:
         resolver.problem(
             f"{name} differs along {over} ({said}), and a pool is one fleet of one kind of node{hint}", key
         )
+    for name, units in (("failure_domain", "redundancy"), ("maintenance_domain", "maintenance_units")):
+        of_zones = inputs.values[f"{name}_code"].data == code("failure_domain", "zone")
+        if (of_zones & (inputs.values[units].data > 0)).any():
+            resolver.problem(
+                f"{name} zone cannot be planned for a pool: which zone holds how much of a service is up to the "
+                "packing; set it to gpu, replica or node, and see what a lost zone leaves",
+                name,
+            )
     if (inputs.values["purchase_code"].data == code("purchase", "portfolio")).any():
         resolver.problem(NO_PORTFOLIO, "purchase")
     stop(resolver)
