@@ -38,9 +38,7 @@ def label_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, 
     return _positions(inputs.space.labels, labels, [])
 
 
-def label_positions(
-    axes: Mapping[str, Sequence[str | float]], labels: Mapping[str, str | float]
-) -> dict[str, int]:
+def label_positions(axes: Mapping[str, Sequence[str | float]], labels: Mapping[str, str | float]) -> dict[str, int]:
     """The same along axes given by their labels: those of a cube that was opened, or of a grid without its inputs."""
     return _positions(axes, labels, [])
 
@@ -84,9 +82,7 @@ def _positions(
             found[name] = position
     for name in labels:
         if name not in axes:
-            problems.append(
-                Problem(f"{name} is not an axis of this grid{suggestion(name, axes)}", key=name)
-            )
+            problems.append(Problem(f"{name} is not an axis of this grid{suggestion(name, axes)}", key=name))
     if problems:
         order = list(axes)
         raise ContractError(sorted(problems, key=lambda p: order.index(p.key) if p.key in order else len(order)))

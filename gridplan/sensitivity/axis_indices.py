@@ -118,11 +118,15 @@ def axis_indices(
     return found.assign_attrs({**found.attrs, "cells": cells, **({"at": shown} if shown else {})})
 
 
-def _planned(source: Grid | xr.Dataset, measure: str, at: Mapping[str, str | float]) -> tuple[xr.Dataset, Mapping[str, Any]]:
+def _planned(
+    source: Grid | xr.Dataset, measure: str, at: Mapping[str, str | float]
+) -> tuple[xr.Dataset, Mapping[str, Any]]:
     """The measure and the binding constraint at the labels asked for, without the axes that are fixed."""
     if isinstance(source, Grid):
         if measure not in all_measures():
-            raise ContractError([Problem(f"{measure} is not a measure{suggestion(measure, all_measures())}", key="measure")])
+            raise ContractError(
+                [Problem(f"{measure} is not a measure{suggestion(measure, all_measures())}", key="measure")]
+            )
         grid, fixed = grid_at(source, at)
         cube = evaluate(grid, dict.fromkeys([measure, BINDING]))
         return cube.isel(dict.fromkeys(fixed, 0), drop=True), fixed
@@ -145,7 +149,7 @@ def _labels_of(cube: xr.Dataset | xr.DataArray) -> dict[str, list[Any]]:
 
 
 def _shares(values: xr.DataArray, labels: Labels, weights: AxisWeights | None, of: Of) -> AxisShares:
-    name = str(values.name or "measure")
+    name = "measure" if values.name is None else str(values.name)
     if of not in ("value", "has_value"):
         raise ContractError([Problem(f"of is value or has_value, not {of}", key="of")])
     listed = weights_of(weights, labels)
@@ -165,7 +169,7 @@ def _table(shares: AxisShares, values: xr.DataArray, own: Labels, axes: Labels, 
     """One row for each of `axes`; those that the values do not stand on have indices of 0."""
     import xarray as xr
 
-    name = str(values.name or "measure")
+    name = "measure" if values.name is None else str(values.name)
     unit = "1" if of == "has_value" else str(values.attrs.get("unit") or getattr(dictionary().get(name), "unit", ""))
     place = {axis: at for at, axis in enumerate(own)}
     columns: dict[str, list[Any]] = {title: [] for title in _TITLES}
@@ -182,7 +186,11 @@ def _table(shares: AxisShares, values: xr.DataArray, own: Labels, axes: Labels, 
         for title, entry in zip(columns, row, strict=True):
             columns[title].append(entry)
     variables = {
-        title: (["axis"], np.array(entries, dtype=object if title.endswith("label") else np.float64), _meta(title, unit))
+        title: (
+            ["axis"],
+            np.array(entries, dtype=object if title.endswith("label") else np.float64),
+            _meta(title, unit),
+        )
         for title, entries in columns.items()
     }
     attrs = {
@@ -221,8 +229,8 @@ def _warnings(name: str, shares: AxisShares) -> list[str]:
     said = []
     if shares.null_share > 0:
         said.append(
-            f"{shares.null_share:.1%} of the weight is on cells without {name}: indices and means are of the others. The "
-            "axes are not independent there, so indices need not add up, interaction may be negative, and means of two "
+            f"{shares.null_share:.1%} of the weight is on cells without {name}: indices and means are of the others. "
+            "The axes are not independent there, so indices need not add up, interaction may be negative, and means of two "
             "labels may be over different combinations of the other axes"
         )
     if shares.variance == 0:
@@ -237,7 +245,8 @@ def _shown(label: Any) -> str:
 def _add_flips(found: xr.Dataset, binding: xr.DataArray, axes: Labels) -> None:
     """The columns on changes of the binding constraint."""
     codes = codes_of(binding.values)
-    share, steps = [], []
+    share: list[float] = []
+    steps: list[str | None] = []
     for axis, labels in axes.items():
         if axis not in binding.dims:
             share.append(0.0)

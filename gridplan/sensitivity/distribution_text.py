@@ -1,4 +1,4 @@
-"""Distributions as a person writes them: `normal(60, 6)`, `x lognormal(median=1, sigma=0.2) truncated`, or a mapping."""
+"""Distributions as a person writes them: `normal(60, 6)`, `x lognormal(median=1, sigma=0.2) truncated`, a mapping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ DistributionLike = Distribution | str | Mapping[str, Any] | Sequence[float]
 
 _FORM = re.compile(r"\s*(x\s+)?([a-z_]+)\s*\(([^()]*)\)\s*(?:(truncated)\s*(?:\(([^()]*)\))?)?\s*", re.I)
 
-_EXAMPLE = "write normal(60, 6), uniform(50, 70), triangular(50, 60, 80), lognormal(median=60, sigma=0.2) or empirical(58, 61)"
+_EXAMPLE = (
+    "write normal(60, 6), uniform(50, 70), triangular(50, 60, 80), lognormal(median=60, sigma=0.2) or empirical(58, 61)"
+)
 
 
 class _Wrong(Exception):
@@ -25,7 +27,8 @@ class _Wrong(Exception):
 
 def parse_distributions(given: Mapping[str, DistributionLike]) -> dict[str, Distribution]:
     """Distributions by input. Raises ContractError with every problem."""
-    found, problems = {}, []
+    found: dict[str, Distribution] = {}
+    problems: list[Problem] = []
     for name, value in given.items():
         try:
             found[name] = parse_distribution(value, name)
@@ -39,7 +42,7 @@ def parse_distributions(given: Mapping[str, DistributionLike]) -> dict[str, Dist
 def parse_distribution(value: DistributionLike, key: str = "distribution") -> Distribution:
     """One distribution from a text, a mapping or a list of measured values.
 
-    A text is `kind(numbers)`, numbers in order or by name. With `x` before it the samples multiply the contract's value;
+    A text is `kind(numbers)`, numbers in order or by name. With `x` before it samples multiply the contract's value;
     with `truncated` after it what lies outside the bounds of the input is cut off, with `truncated(low, high)` what
     lies outside these. A mapping has `distribution`, the parameters by name (`values` of empirical), and may have
     `multiply: true` and `truncate: true` or `truncate: [low, high]`.
@@ -96,7 +99,9 @@ def _from_mapping(given: Mapping[str, Any]) -> Distribution:
         truncate: tuple[float, ...] | None = () if cut else None
     else:
         truncate = tuple(map(_number, cut))
-    return _made(kind, {name: _number(number) for name, number in rest.items()}, tuple(map(_number, values)), times, truncate)
+    return _made(
+        kind, {name: _number(number) for name, number in rest.items()}, tuple(map(_number, values)), times, truncate
+    )
 
 
 def _made(

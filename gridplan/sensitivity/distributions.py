@@ -26,6 +26,8 @@ PARAMETERS = {
 }
 """The kinds, each with the sets of parameters that fix it; the first set may be given without names."""
 
+TINY = 1e-300
+
 
 @dataclass(frozen=True)
 class Distribution:
@@ -45,7 +47,9 @@ class Distribution:
 
     def __str__(self) -> str:
         said = [f"{name}={value:g}" for name, value in self.parameters.items()] or [f"{v:g}" for v in self.values]
-        cut = f" truncated({self.low:g}, {self.high:g})" if self.low > -math.inf or self.high < math.inf else ""
+        # What is cut off unasked is less than one of any sample, and an open end at 0 is the least number above it.
+        low = 0.0 if 0 < self.low < TINY else self.low
+        cut = f" truncated({low:g}, {self.high:g})" if self.truncated else ""
         return f"{'x ' if self.multiplies else ''}{self.kind}({', '.join(said)}){cut}"
 
     def quantile(self, points: Array) -> Array:
@@ -134,7 +138,9 @@ def parameter_problems(kind: str, given: dict[str, float], values: tuple[float, 
         return ["all numbers of a distribution must be finite"]
     if kind == "empirical":
         return [] if values else ["empirical needs at least one value"]
-    problems = [f"{name} must be > 0; {given[name]:g} is not" for name in ("sd", "sigma", "scv") if given.get(name, 1) <= 0]
+    problems = [
+        f"{name} must be > 0; {given[name]:g} is not" for name in ("sd", "sigma", "scv") if given.get(name, 1) <= 0
+    ]
     if kind == "lognormal":
         problems += [f"{n} must be > 0; {given[n]:g} is not" for n in ("mean", "median") if given.get(n, 1) <= 0]
     if kind in ("uniform", "triangular") and not given["low"] < given["high"]:

@@ -82,14 +82,15 @@ def axis_shares(values: Array, weights: Sequence[Array | None] | None = None) ->
     null, low, high = _range(data)
     if low > high:
         nothing = np.full(data.ndim, np.nan)
-        means = tuple(np.full(places.size, np.nan) for places in kept)
-        return AxisShares(nothing, nothing.copy(), means, np.nan, np.nan, 1.0)
+        none = tuple(np.full(places.size, np.nan) for places in kept)
+        return AxisShares(nothing, nothing.copy(), none, np.nan, np.nan, 1.0)
     present = (~np.isnan(data)).astype(np.float64) if null else None
     valued = 1.0 if present is None else float(_contracted(present, probabilities))
     scale = (high - low) if high - low > ROUNDING * max(abs(low), abs(high)) else 0.0
     centred, mean = _centred(data, probabilities, low, scale or 1.0, valued)
     variance = float(_contracted(centred * centred, probabilities)) / valued
-    first, total, means = np.zeros(data.ndim), np.zeros(data.ndim), []
+    first, total = np.zeros(data.ndim), np.zeros(data.ndim)
+    means: list[Array] = []
     for axis in range(data.ndim):
         within, effect, mass = _of_axis(centred, present, probabilities, axis)
         if scale and variance > 0:

@@ -124,7 +124,9 @@ def _fitted(name: str, distribution: Distribution, held: _Range | None) -> Distr
     what = f"{name} must be {bounds}"
     factor = "" if held is None else f", so factors of {held.low:g} to {held.high:g} from {low:g} to {high:g}"
     if outside > NEGLIGIBLE and not distribution.truncated:
-        return f"{what}{factor}; {outside:.2g} of {distribution} lies outside (write truncated after it to cut that off)"
+        return (
+            f"{what}{factor}; {outside:.2g} of {distribution} lies outside (write truncated after it to cut that off)"
+        )
     if 1 - outside <= NEGLIGIBLE:
         return f"{what}{factor}; nothing of {distribution} lies there"
     open_low = held is None and not bounds.low_included
