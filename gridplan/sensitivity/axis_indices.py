@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gridplan.contract.grid import Grid
-from gridplan.dictionary import all_measures, dictionary
+from gridplan.dictionary import all_measures
 from gridplan.engine.cell import label_positions
 from gridplan.engine.evaluate import evaluate
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.sensitivity.axis_table import Labels, add_flips, axis_table, labels_of
 from gridplan.sensitivity.axis_weights import AxisWeights, weights_of
 from gridplan.sensitivity.cut_grid import grid_at
 from gridplan.sensitivity.factorial import AxisShares, axis_shares
-from gridplan.sensitivity.flips import codes_of, flips_along
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,8 +26,6 @@ __all__ = ["axis_indices", "factorial_indices"]
 Of = Literal["value", "has_value"]
 
 BINDING = "binding_constraint"
-
-Labels = Mapping[str, Sequence[Any]]
 
 
 def factorial_indices(values: xr.DataArray, weights: AxisWeights | None = None, *, of: Of = "value") -> xr.Dataset:
@@ -65,8 +63,8 @@ def factorial_indices(values: xr.DataArray, weights: AxisWeights | None = None, 
     >>> found.first_order.values.round(12).tolist(), found.swing.values.tolist(), found.highest_label.values.tolist()
     ([0.8, 0.2], [4.0, 2.0], ['h100', '0.5'])
     """
-    labels = _labels_of(values)
-    return _table(_shares(values, labels, weights, of), values, labels, labels, of)
+    labels = labels_of(values)
+    return axis_table(_shares(values, labels, weights, of), values, labels, labels, of)
 
 
 def axis_indices(
@@ -105,14 +103,14 @@ def axis_indices(
         For an unknown measure, axis or label, with the nearest names, and as `factorial_indices`.
     """
     cube, fixed = _planned(source, measure, at or {})
-    labels = {name: held for name, held in _labels_of(cube).items() if len(held) > 1}
+    labels = {name: held for name, held in labels_of(cube).items() if len(held) > 1}
     values = cube[measure]
-    own = _labels_of(values)
+    own = labels_of(values)
     # Weights of an axis that the measure does not stand on change nothing, and are checked all the same.
     kept = {name: given.tolist() for name, given in weights_of(weights, labels).items() if name in own}
-    found = _table(_shares(values, own, kept, of), values, own, labels, of)
+    found = axis_table(_shares(values, own, kept, of), values, own, labels, of)
     if BINDING in cube:
-        _add_flips(found, cube[BINDING], labels)
+        add_flips(found, cube[BINDING], labels)
     cells = math.prod(cube.sizes.values())
     shown = ", ".join(f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in fixed.items())
     return found.assign_attrs({**found.attrs, "cells": cells, **({"at": shown} if shown else {})})
@@ -133,19 +131,11 @@ def _planned(
     known = [str(name) for name in source.data_vars]
     if measure not in known:
         raise ContractError([Problem(f"the cube holds no {measure}{suggestion(measure, known)}", key="measure")])
-    held = _labels_of(source)
+    held = labels_of(source)
     index = label_positions(held, at)
     fixed = {name: held[name][place] for name, place in index.items()}
-    names = [name for name in dict.fromkeys([measure, BINDING]) if name in source]
-    return source[names].assign_coords(source.coords).isel(index, drop=True), fixed
-
-
-def _labels_of(cube: xr.Dataset | xr.DataArray) -> dict[str, list[Any]]:
-    """Labels of every dimension, numbered where a dimension has none."""
-    return {
-        str(name): cube[name].values.tolist() if name in cube.coords else list(range(size))
-        for name, size in cube.sizes.items()
-    }
+    cube = source.drop_vars([name for name in known if name not in (measure, BINDING)])
+    return cube.isel(index, drop=True), fixed
 
 
 def _shares(values: xr.DataArray, labels: Labels, weights: AxisWeights | None, of: Of) -> AxisShares:
@@ -163,101 +153,3 @@ def _shares(values: xr.DataArray, labels: Labels, weights: AxisWeights | None, o
         return axis_shares(values.values, by_axis)
     except ValueError as error:
         raise ContractError([Problem(f"{name}: {error}", key="measure")]) from None
-
-
-def _table(shares: AxisShares, values: xr.DataArray, own: Labels, axes: Labels, of: Of) -> xr.Dataset:
-    """One row for each of `axes`; those that the values do not stand on have indices of 0."""
-    import xarray as xr
-
-    name = "measure" if values.name is None else str(values.name)
-    unit = "1" if of == "has_value" else str(values.attrs.get("unit") or getattr(dictionary().get(name), "unit", ""))
-    place = {axis: at for at, axis in enumerate(own)}
-    columns: dict[str, list[Any]] = {title: [] for title in _TITLES}
-    for axis in axes:
-        at = place.get(axis)
-        known = at is not None and not np.isnan(shares.conditional_mean[at]).all()
-        means = shares.conditional_mean[at] if at is not None and known else np.array([shares.mean])
-        low, high = (int(find(means)) for find in (np.nanargmin, np.nanargmax)) if not np.isnan(means).all() else (0, 0)
-        first, total = (0.0, 0.0) if at is None else (shares.first_order[at], shares.total[at])
-        moves = known and total > 0
-        ends = (_shown(own[axis][low]), _shown(own[axis][high])) if moves else (None, None)
-        swing = means[high] - means[low] if moves else 0.0 * means[low]
-        row = (first, total, total - first, ends[0], means[low], ends[1], means[high], swing)
-        for title, entry in zip(columns, row, strict=True):
-            columns[title].append(entry)
-    variables = {
-        title: (
-            ["axis"],
-            np.array(entries, dtype=object if title.endswith("label") else np.float64),
-            _meta(title, unit),
-        )
-        for title, entries in columns.items()
-    }
-    attrs = {
-        "measure": name,
-        "of": of,
-        "unit": unit,
-        "mean": shares.mean,
-        "sd": math.sqrt(shares.variance) if shares.variance >= 0 else math.nan,
-        "cells": int(values.size),
-        "null_share": shares.null_share,
-        "warnings": "\n".join(_warnings(name, shares)),
-    }
-    return xr.Dataset(variables, {"axis": np.array(list(axes), dtype=object)}, attrs)
-
-
-_TITLES = {
-    "first_order": "share of the variance that the label of the axis alone explains",
-    "total": "share of the variance that is left when all other labels are known",
-    "interaction": "total - first_order",
-    "lowest_label": "label with the lowest mean",
-    "lowest_mean": "lowest mean of the measure given a label",
-    "highest_label": "label with the highest mean",
-    "highest_mean": "highest mean of the measure given a label",
-    "swing": "highest_mean - lowest_mean",
-}
-
-
-def _meta(title: str, unit: str) -> dict[str, str]:
-    shown = "label" if title.endswith("label") else unit if title in ("lowest_mean", "highest_mean", "swing") else "1"
-    return {"unit": shown, "long_name": _TITLES[title]}
-
-
-def _warnings(name: str, shares: AxisShares) -> list[str]:
-    if np.isnan(shares.mean):
-        return [f"no cell has a value of {name}"]
-    said = []
-    if shares.null_share > 0:
-        said.append(
-            f"{shares.null_share:.1%} of the weight is on cells without {name}: indices and means are of the others. "
-            "The axes are not independent there, so indices need not add up, interaction may be negative, and means of two "
-            "labels may be over different combinations of the other axes"
-        )
-    if shares.variance == 0:
-        said.append(f"{name} is the same in every cell that has one")
-    return said
-
-
-def _shown(label: Any) -> str:
-    return label if isinstance(label, str) else f"{label:.12g}"
-
-
-def _add_flips(found: xr.Dataset, binding: xr.DataArray, axes: Labels) -> None:
-    """The columns on changes of the binding constraint."""
-    codes = codes_of(binding.values)
-    share: list[float] = []
-    steps: list[str | None] = []
-    for axis, labels in axes.items():
-        if axis not in binding.dims:
-            share.append(0.0)
-            steps.append(None)
-            continue
-        flips = flips_along(codes, binding.dims.index(axis))
-        share.append(flips.share)
-        numbers = not isinstance(labels[0], str) and bool(np.nan_to_num(flips.step).any())
-        at = int(np.nanargmax(flips.step)) if numbers else 0
-        steps.append(f"{_shown(labels[at])} and {_shown(labels[at + 1])}" if numbers else None)
-    about = {"unit": "1", "long_name": "share of cells along whose line the binding constraint changes"}
-    found["binding_changes_share"] = ("axis", np.array(share), about)
-    between = {"unit": "label", "long_name": "neighbouring labels between which it changes most often"}
-    found["binding_changes_at"] = ("axis", np.array(steps, dtype=object), between)

@@ -28,6 +28,7 @@ class NumberFold:
         self.low, self.high = np.full(cells, np.inf), np.full(cells, -np.inf)
         self.exact = n * cells <= KEPT_VALUES
         self._kept: list[Array] = []
+        self._sorted = False
         self._sketch = None if self.exact else QuantileSketch(cells)
 
     def add(self, values: Array) -> None:
@@ -70,14 +71,15 @@ class NumberFold:
         return found
 
     def _quantile(self, q: float) -> Array:
-        if self._sketch is not None:
-            return np.clip(self._sketch.quantile(q), self.low, self.high)
-        if len(self._kept) > 1 or not getattr(self, "_sorted", False):
-            self._kept = [np.sort(np.concatenate(self._kept), axis=0)]  # NaN last
-            self._sorted = True
         # A product such as 0.07 x 100 may come out above the whole number that it is.
         rank = np.ceil(np.round(q * self.count, 9)).astype(np.int64) - 1
         place = np.clip(rank, 0, np.maximum(self.count - 1, 0))
+        if self._sketch is not None:
+            middle = (place + 0.5) / np.maximum(self.count - 1, 1)  # half a rank further on, so that no rounding counts
+            return np.clip(self._sketch.quantile(np.where(self.count > 1, middle, 0.0)), self.low, self.high)
+        if not self._sorted:
+            self._kept = [np.sort(np.concatenate(self._kept), axis=0)]  # NaN last
+            self._sorted = True
         return np.asarray(np.take_along_axis(self._kept[0], place[np.newaxis], axis=0)[0])
 
     @property

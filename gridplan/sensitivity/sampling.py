@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ __all__ = ["sample"]
 CHUNK_CELLS = 1 << 19
 """Cells planned at once, samples times cells (policy): some 4 MB a measure."""
 
+STATUS = "status"
+
 SIGNED = "api_saving_usd_per_month"
 """The measure that may be negative, which a sketch of quantiles does not hold."""
 
@@ -49,8 +52,8 @@ def sample(
         A contract, from `gridplan.load_grid`.
     distributions
         For each uncertain input a text such as `normal(60, 6)` in place of the contract's value, `x normal(1, 0.1)`
-        for a factor of it, a mapping, or a list of measured values. An axis whose input is sampled in place of its labels is
-        gone from the answer.
+        for a factor of it, a mapping, or a list of measured values. An axis whose input is sampled in place of its
+        labels is gone from the answer.
     measures
         Names of measures.
     n, seed, method
@@ -64,10 +67,10 @@ def sample(
     Returns
     -------
     xarray.Dataset
-        On the axes that are left. Of numbers `<measure>_mean`, `_sd`, `_min`, `_p10` and so on, `_max`, of the samples
-        with a value, and `_null_share`, the share of samples without one. `_p90` is the least value that 90% of them do
-        not exceed: exact up to 4 million values (samples times cells), beyond within 0.5%. Of true or false
-        `<measure>_share` of the samples with a value for which it is true, and `_null_share`. Of text
+        On those of the axes left that change a measure. Of numbers `<measure>_mean`, `_sd`, `_min`, `_p10` and so on,
+        `_max`, of the samples with a value, and `_null_share`, the share of samples without one. `_p90` is the least
+        value that 90% of them do not exceed: exact up to 4 million values (samples times cells), beyond within 0.5%.
+        Of true or false `<measure>_share` of the samples with a value for which it is true, and `_null_share`. Of text
         `<measure>_share` of all samples on one more dimension, the label. Always `infeasible_share`. Attributes say
         what was sampled; `warnings` counts what is missing.
 
@@ -81,62 +84,87 @@ def sample(
     check_count(n, method)
     _check_names(names, percentiles)
     study = study_of(grid, distributions, names, at)
-    cells = study.cells
-    if n * cells > KEPT_VALUES and any(not dictionary()[name].is_label for name in names):
-        _check_sketches(names, cells)
-    chunk = 1 << max(0, min(n, CHUNK_CELLS // cells).bit_length() - 1)
-    folds: dict[str, NumberFold | LabelFold] = {
-        name: LabelFold(cells) if dictionary()[name].is_label else NumberFold(n, cells) for name in names
-    }
-    states = LabelFold(cells)
-    first: xr.Dataset | None = None
+    chunk = 1 << max(0, min(n, CHUNK_CELLS // study.cells).bit_length() - 1)
+    folds: dict[str, NumberFold | LabelFold] = {}
+    cube: xr.Dataset | None = None
     for points in points_of(len(study.distributions), n, seed, method, chunk):
-        cube = study.cube(values_at(study.distributions, points), dict.fromkeys([*names, "status"]))
-        first = cube if first is None else first
-        dims = [name for name in cube.sizes if name != "sample"]
-        for name, fold in [*folds.items(), ("status", states)]:
-            fold.add(_rows(cube, name, dims, points.shape[0]))
-    assert first is not None
-    found = _dataset(first, folds, states, percentiles)
-    return found.assign_attrs(_about(found, study, n, seed, method, folds))
+        cube = study.cube(values_at(study.distributions, points), dict.fromkeys([*names, STATUS]))
+        folds = folds or _folds(cube, names, n)
+        for name, fold in folds.items():
+            fold.add(_rows(cube, name, points.shape[0]))
+    assert cube is not None
+    found = _dataset(cube, names, folds, percentiles)
+    return found.assign_attrs(_about(study, n, seed, method, {name: folds[name] for name in names}))
 
 
-def _rows(cube: xr.Dataset, name: str, dims: Sequence[Any], samples: int) -> NDArray[Any]:
-    """A measure with one row a sample and one column a cell."""
-    shape = (samples, *(cube.sizes[dim] for dim in dims))
+def _own(cube: xr.Dataset, name: str) -> list[str]:
+    """The dimensions of a measure beside the samples, in declared order."""
+    return [str(dim) for dim in cube[name].dims if dim != "sample"]
+
+
+def _folds(cube: xr.Dataset, names: Sequence[str], n: int) -> dict[str, NumberFold | LabelFold]:
+    """What is kept of each measure. Raises ContractError where quantiles in bounded memory cannot be kept."""
+    problems, folds = [], dict[str, NumberFold | LabelFold]()
+    for name in dict.fromkeys([*names, STATUS]):
+        cells = math.prod(cube.sizes[dim] for dim in _own(cube, name))
+        if dictionary()[name].is_label:
+            folds[name] = LabelFold(cells)
+            continue
+        if n * cells > KEPT_VALUES and cells > MAX_SKETCHES:
+            said = f"{cells:,} cells of {name} with {n:,} samples are too many for percentiles: fix axes, or take fewer"
+            problems.append(Problem(said, key="n"))
+        elif n * cells > KEPT_VALUES and name == SIGNED:
+            said = f"{SIGNED} may be negative: at most {KEPT_VALUES:,} values, samples times cells"
+            problems.append(Problem(said, key="n"))
+        else:
+            folds[name] = NumberFold(n, cells)
+    if problems:
+        raise ContractError(problems)
+    return folds
+
+
+def _rows(cube: xr.Dataset, name: str, samples: int) -> NDArray[Any]:
+    """A measure with one row a sample and one column for each of its own cells."""
     item = cube[name]
-    place = tuple(slice(None) if dim in item.dims else np.newaxis for dim in ("sample", *dims))
-    ordered = item.transpose(*(dim for dim in ("sample", *dims) if dim in item.dims)).values
-    return np.broadcast_to(np.asarray(ordered)[(*place, ...)], shape).reshape(samples, -1)
+    if "sample" in item.dims:
+        return np.asarray(item.transpose("sample", ...).values).reshape(samples, -1)
+    return np.broadcast_to(np.asarray(item.values).reshape(1, -1), (samples, item.size))
 
 
 def _dataset(
-    cube: xr.Dataset, folds: Mapping[str, NumberFold | LabelFold], states: LabelFold, percentiles: Sequence[float]
+    cube: xr.Dataset, names: Sequence[str], folds: Mapping[str, NumberFold | LabelFold], percentiles: Sequence[float]
 ) -> xr.Dataset:
+    """The folds as variables, each on the dimensions of its measure."""
     import xarray as xr
 
-    dims = [str(name) for name in cube.sizes if name != "sample"]
-    shape = [cube.sizes[name] for name in dims]
-    coords: dict[str, Any] = {name: cube[name].variable for name in dims}
+    coords: dict[str, Any] = {
+        str(name): cube[name].variable for name in cube.coords if name in cube.sizes and name != "sample"
+    }
     variables: dict[str, Any] = {}
-    share = {"unit": "1", "long_name": "share of samples"}
-    for name, fold in folds.items():
-        row = dictionary()[name]
+    for name in names:
+        fold, row, dims = folds[name], dictionary()[name], _own(cube, name)
+        shape = [cube.sizes[dim] for dim in dims]
         if isinstance(fold, LabelFold):
             labels = sorted(fold.counts)
-            stacked = np.stack([fold.share(label) for label in labels], axis=-1) if labels else np.zeros(0)
+            shares = np.stack([fold.share(label) for label in labels], axis=-1) if labels else np.zeros(0)
             coords[name] = np.array(labels, dtype=object)
-            variables[f"{name}_share"] = ([*dims, name], stacked.reshape([*shape, len(labels)]), share)
+            about = {"unit": "1", "long_name": f"{row.long_name}: share of samples"}
+            variables[f"{name}_share"] = ([*dims, name], shares.reshape([*shape, len(labels)]), about)
             continue
         results = fold.results(percentiles)
         if row.dtype == "bool":
             results = {"share": results["mean"], "null_share": results["null_share"]}
+        if row.dtype == "int64" and not fold.exact:
+            results.update({kind: np.round(found) for kind, found in results.items() if kind.startswith("p")})
         for kind, values in results.items():
             unit = "1" if kind.endswith("share") else row.unit
             about = {"unit": unit, "long_name": f"{row.long_name}: {_KINDS.get(kind, f'{kind[1:]}th percentile')}"}
             variables[f"{name}_{kind}"] = (dims, values.reshape(shape), about)
+    states, dims = folds[STATUS], _own(cube, STATUS)
+    assert isinstance(states, LabelFold)
     infeasible = {"unit": "1", "long_name": "share of samples without a plan"}
-    variables["infeasible_share"] = (dims, states.share("infeasible").reshape(shape), infeasible)
+    lost = states.share("infeasible").reshape([cube.sizes[dim] for dim in dims])
+    variables["infeasible_share"] = (dims, lost, infeasible)
     return xr.Dataset(variables, coords)
 
 
@@ -150,9 +178,7 @@ _KINDS = {
 }
 
 
-def _about(
-    found: xr.Dataset, study: Study, n: int, seed: int, method: str, folds: Mapping[str, NumberFold | LabelFold]
-) -> dict[str, Any]:
+def _about(study: Study, n: int, seed: int, method: str, folds: Mapping[str, NumberFold | LabelFold]) -> dict[str, Any]:
     """Attributes of the answer."""
     warnings = list(study.warnings)
     for name, fold in folds.items():
@@ -183,18 +209,5 @@ def _check_names(names: Sequence[str], percentiles: Sequence[float]) -> None:
         problems.append(Problem("name at least one measure", key="measures"))
     wrong = [p for p in percentiles if not 0 < p <= 100]
     problems += [Problem(f"a percentile lies above 0 and up to 100; {p:g} does not", key="percentiles") for p in wrong]
-    if problems:
-        raise ContractError(problems)
-
-
-def _check_sketches(names: Sequence[str], cells: int) -> None:
-    """Refuse what quantiles in bounded memory cannot do."""
-    problems = []
-    if cells > MAX_SKETCHES:
-        said = f"{cells:,} cells with so many samples are too many for percentiles (at most {MAX_SKETCHES:,}): fix axes"
-        problems.append(Problem(said, key="n"))
-    if SIGNED in names:
-        said = f"{SIGNED} may be negative: at most {KEPT_VALUES:,} values, samples times cells"
-        problems.append(Problem(said, key="n"))
     if problems:
         raise ContractError(problems)
