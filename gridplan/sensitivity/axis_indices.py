@@ -12,6 +12,7 @@ from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures
 from gridplan.engine.cell import label_positions
 from gridplan.engine.evaluate import evaluate
+from gridplan.engine.inputs import build_inputs
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.sensitivity.axis_table import Labels, add_flips, axis_table, labels_of
 from gridplan.sensitivity.axis_weights import AxisWeights, weights_of
@@ -112,8 +113,11 @@ def axis_indices(
     if BINDING in cube:
         add_flips(found, cube[BINDING], labels)
     cells = math.prod(cube.sizes.values())
+    warnings = [*str(cube.attrs.get("warnings", "")).splitlines(), *str(found.attrs["warnings"]).splitlines()]
     shown = ", ".join(f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in fixed.items())
-    return found.assign_attrs({**found.attrs, "cells": cells, **({"at": shown} if shown else {})})
+    return found.assign_attrs(
+        {**found.attrs, "cells": cells, "warnings": "\n".join(warnings), **({"at": shown} if shown else {})}
+    )
 
 
 def _planned(
@@ -127,6 +131,8 @@ def _planned(
             )
         grid, fixed = grid_at(source, at)
         cube = evaluate(grid, dict.fromkeys([measure, BINDING]))
+        if fixed:  # a grid that is cut may warn of labels that it lacks, and its cells are not all
+            cube.attrs["warnings"] = "\n".join(build_inputs(source).warnings)
         return cube.isel(dict.fromkeys(fixed, 0), drop=True), fixed
     known = [str(name) for name in source.data_vars]
     if measure not in known:

@@ -50,11 +50,7 @@ def axis_table(shares: AxisShares, values: xr.DataArray, own: Labels, axes: Labe
         for title, entry in zip(columns, row, strict=True):
             columns[title].append(entry)
     variables = {
-        title: (
-            ["axis"],
-            np.array(entries, dtype=object if title.endswith("label") else np.float64),
-            _meta(title, unit),
-        )
+        title: _variable(np.array(entries, dtype=object if title.endswith("label") else np.float64), _meta(title, unit))
         for title, entries in columns.items()
     }
     attrs = {
@@ -80,6 +76,13 @@ _TITLES = {
     "highest_mean": "highest mean of the measure given a label",
     "swing": "highest_mean - lowest_mean",
 }
+
+
+def _variable(values: np.ndarray, about: dict[str, str]) -> xr.Variable:
+    import xarray as xr
+
+    # Without the fast path xarray passes objects through a pandas Series, which from pandas 3 on turns None into NaN.
+    return xr.Variable(("axis",), values, about, fastpath=True)
 
 
 def _meta(title: str, unit: str) -> dict[str, str]:
@@ -124,4 +127,4 @@ def add_flips(found: xr.Dataset, binding: xr.DataArray, axes: Labels) -> None:
     about = {"unit": "1", "long_name": "share of cells along whose line the binding constraint changes"}
     found["binding_changes_share"] = ("axis", np.array(share), about)
     between = {"unit": "label", "long_name": "neighbouring labels between which it changes most often"}
-    found["binding_changes_at"] = ("axis", np.array(steps, dtype=object), between)
+    found["binding_changes_at"] = _variable(np.array(steps, dtype=object), between)

@@ -13,6 +13,7 @@ from gridplan.contract.grid import Grid
 from gridplan.engine.cell import cell_index
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.evaluate import evaluate
+from gridplan.engine.field import Field
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem
@@ -85,21 +86,41 @@ def study_of(
     labels = space_of(cut).labels
     cut, _ = grid_at(cut, {name: labels[name][0] for name in ruled})
     if one_cell:
-        inputs = build_inputs(cut)
+        inputs = build_inputs(cut, lenient=True)
         cell = {name: inputs.space.labels[name][place] for name, place in cell_index(inputs, fixed).items()}
         cut, cell = grid_at(cut, cell)
         fixed = {name: label for name, label in cell.items() if name not in ruled}
-    unused = tuple(_without_effect(cut, fitted, tuple(measures)))
-    return Study(cut, fitted, fixed, tuple(dict.fromkeys((*fixed, *ruled))), unused)
+    moved = moved_by(grid, fitted, values_at(fitted, np.tile([[0.25], [0.75]], len(fitted))))
+    warnings = (*build_inputs(moved).warnings, *_without_effect(cut, fitted, tuple(measures)))
+    return Study(cut, fitted, fixed, tuple(dict.fromkeys((*fixed, *ruled))), warnings)
 
 
 def _without_effect(grid: Grid, fitted: Mapping[str, Distribution], measures: tuple[str, ...]) -> Iterator[str]:
-    """Inputs from which no formula of the measures asked for starts."""
+    """Inputs that change nothing that the measures asked for are computed from.
+
+    Raises ContractError for those that change nothing at all: the contract has something else in their place.
+    """
+    problems = []
     for name, item in fitted.items():
-        moved = moved_by(grid, {name: item}, values_at({name: item}, np.array([[0.25], [0.75]])))
-        plan = plan_columns(build_inputs(moved), measures)
-        if not any("sample" in column.dims for column in plan.layout.columns if column.role == "measure"):
+        ends = values_at({name: item}, np.array([[0.01], [0.99]]))
+        if ends[name][0] == ends[name][1]:
+            yield f"{name} is {ends[name][0]:g} in nearly every sample"
+            continue
+        inputs = build_inputs(moved_by(grid, {name: item}, ends), lenient=True)
+        moved = {key for key, held in inputs.values.items() if _differs(held)}
+        if not moved:
+            said = f"{name} changes nothing here: the contract gives an input that stands in its place"
+            problems.append(Problem(said, key=name))
+        elif moved.isdisjoint(read for step in plan_columns(inputs, measures).steps for read in step.inputs):
             yield f"{name} changes none of {', '.join(measures)}"
+    if problems:
+        raise ContractError(problems)
+
+
+def _differs(held: Field) -> bool:
+    """Whether an input differs between two samples, which are its first dimension."""
+    data = held.data
+    return data.shape[0] > 1 and not np.array_equal(data[0], data[1], equal_nan=data.dtype.kind == "f")
 
 
 def check_count(n: int, method: str) -> None:

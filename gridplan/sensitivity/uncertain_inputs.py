@@ -54,7 +54,7 @@ def bounded_distributions(grid: Grid, given: Mapping[str, DistributionLike]) -> 
         if problem is None:
             held = None
             if distribution.multiplies:
-                base = base or build_inputs(grid)
+                base = base or build_inputs(grid, lenient=True)  # what is missing may be sampled
                 held = _stated_range(base, name)
             fitted = _fitted(name, distribution, held)
             if isinstance(fitted, Distribution):

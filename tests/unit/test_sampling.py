@@ -100,6 +100,32 @@ def test_inputs_that_change_nothing_are_said(grid: gridplan.Grid) -> None:
     assert "peak_to_average changes none of nodes" in found.attrs["warnings"]
 
 
+def test_inputs_in_whose_place_another_stands_are_refused() -> None:
+    grid = gridplan.loads_grid(
+        GRID.replace("prompt_tokens: 1000, ", "").replace("axes: {", "axes: {context_tokens: [2000], ")
+    )
+    with pytest.raises(ContractError, match="prompt_tokens: prompt_tokens changes nothing here"):
+        gridplan.sample(grid, {"prompt_tokens": "x uniform(0.5, 1.5)"}, "nodes", n=64)
+    assert gridplan.sample(grid, {"output_tokens": "x uniform(0.5, 1.5)"}, "replicas", n=64).replicas_sd.max() > 0
+
+
+def test_a_contract_may_leave_out_what_is_sampled() -> None:
+    grid = gridplan.loads_grid(GRID.replace(", usd_per_node_hour: 30", ""))
+    inputs = {"usd_per_node_hour": "uniform(20, 40)", "mbu": "x uniform(0.9, 1.1)"}
+    assert gridplan.sample(grid, inputs, "usd_per_month", n=64).usd_per_month_sd.min() > 0
+
+
+def test_what_the_contract_warns_of_is_said_once() -> None:
+    said = "percentile: 95}, goodput: 0.95}"
+    grid = gridplan.loads_grid(GRID.replace("percentile: mean}}", said))
+    expected = gridplan.evaluate(grid, ["nodes"]).attrs["warnings"].splitlines()
+    assert expected
+    found = gridplan.sample(grid, {"mbu": "uniform(0.6, 0.8)"}, "nodes", n=64, at={"gpu": "l4"})
+    assert found.attrs["warnings"].splitlines()[: len(expected)] == expected
+    axes = gridplan.axis_indices(grid, "nodes", at={"gpu": "l4"})
+    assert axes.attrs["warnings"].splitlines()[: len(expected)] == expected
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
