@@ -1,8 +1,8 @@
 """Sobol indices from samples: Saltelli's matrices A, B and A with one column of B; Jansen's total; bootstrap intervals.
 
-First order: Saltelli, Annoni, Azzini, Campolongo, Ratto and Tarantola, Comput. Phys. Commun. 181, 2010, table 2 (b);
-total: Jansen, Comput. Phys. Commun. 117, 1999, there (f). Values are centred before, as SALib does: what a constant
-adds to Y must not change an estimate.
+First order: Saltelli, Annoni, Azzini, Campolongo, Ratto and Tarantola, Computer Physics Communications 181, 2010,
+table 2 (b); total: Jansen, Computer Physics Communications 117, 1999, there (f). Values are centred before, as SALib
+does: what a constant adds to Y must not change an estimate.
 """
 
 from __future__ import annotations

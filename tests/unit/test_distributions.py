@@ -61,7 +61,7 @@ def test_a_mapping_says_what_a_text_says() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("norml(1, 2)", "did you mean normal"),
+        ("nromal(1, 2)", "did you mean normal"),
         ("60", "is no distribution: write normal"),
         ("normal(60)", "normal needs mean, sd; 1 numbers are given"),
         ("normal(60, sd=6)", "all numbers by name, or none"),
