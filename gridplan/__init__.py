@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
+    from gridplan.sensitivity.axis_indices import axis_indices, factorial_indices
+    from gridplan.sensitivity.input_indices import input_indices, sobol_indices
+    from gridplan.sensitivity.sampling import sample
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
@@ -37,6 +40,11 @@ _PLACES = {
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
+    "axis_indices": "gridplan.sensitivity.axis_indices",
+    "factorial_indices": "gridplan.sensitivity.axis_indices",
+    "input_indices": "gridplan.sensitivity.input_indices",
+    "sobol_indices": "gridplan.sensitivity.input_indices",
+    "sample": "gridplan.sensitivity.sampling",
     "CatalogError": "gridplan.errors",
     "ContractError": "gridplan.errors",
     "GridTooLargeError": "gridplan.errors",
@@ -51,9 +59,12 @@ __all__ = [
     "GridplanError",
     "StoreError",
     "__version__",
+    "axis_indices",
     "evaluate",
     "explain",
+    "factorial_indices",
     "formulas",
+    "input_indices",
     "load_grid",
     "loads_grid",
     "open_cube",
@@ -61,6 +72,8 @@ __all__ = [
     "pool",
     "reduce",
     "run",
+    "sample",
+    "sobol_indices",
     "solve",
 ]
 

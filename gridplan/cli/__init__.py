@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "explain": "Show the chain of one cell with its numbers.",
     "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
     "fleet": "Pack several services on one fleet; find the cheapest fleet of two kinds of nodes.",
+    "sensitivity": "Say what drives a measure: which axis, or which of several uncertain inputs.",
     "validate": "Check a contract file and report every problem.",
     "measure": "Read a start-up log of an engine, check it and compare it with the prediction.",
     "schema": "Print the JSON Schema of the contract file.",

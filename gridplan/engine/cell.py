@@ -10,7 +10,7 @@ from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
 from gridplan.errors import ContractError, Problem, suggestion
 
-__all__ = ["cell_index", "cut_to", "label_index"]
+__all__ = ["cell_index", "cut_to", "label_index", "label_positions"]
 
 MOST_LISTED = 20
 """Labels up to which a message lists a whole axis (policy)."""
@@ -27,7 +27,7 @@ def cell_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, i
     for name, axis in inputs.space.labels.items():
         if name not in (*labels, *single, *nominal):
             problems.append(Problem(f"fix {name} at one of: {_listed(axis)}", key=name))
-    return single | nominal | _positions(inputs, labels, problems)
+    return single | nominal | _positions(inputs.space.labels, labels, problems)
 
 
 def label_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:
@@ -35,7 +35,12 @@ def label_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, 
 
     Raises ContractError if an axis is unknown or a label is not on its axis, with the nearest labels.
     """
-    return _positions(inputs, labels, [])
+    return _positions(inputs.space.labels, labels, [])
+
+
+def label_positions(axes: Mapping[str, Sequence[str | float]], labels: Mapping[str, str | float]) -> dict[str, int]:
+    """The same along axes given by their labels: those of a cube that was opened, or of a grid without its inputs."""
+    return _positions(axes, labels, [])
 
 
 def cut_to(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
@@ -62,11 +67,13 @@ def cut_to(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
     return replace(inputs, space=space, **fields)  # type: ignore[arg-type]
 
 
-def _positions(inputs: Inputs, labels: Mapping[str, str | float], problems: list[Problem]) -> dict[str, int]:
+def _positions(
+    axes: Mapping[str, Sequence[str | float]], labels: Mapping[str, str | float], problems: list[Problem]
+) -> dict[str, int]:
     """Positions of the given labels; raises `problems` and all that is wrong with them."""
     found: dict[str, int] = {}
-    for name in (name for name in inputs.space.labels if name in labels):
-        axis, position = inputs.space.labels[name], _find(inputs.space.labels[name], labels[name])
+    for name in (name for name in axes if name in labels):
+        axis, position = axes[name], _find(axes[name], labels[name])
         if position is None:
             problems.append(
                 Problem(f"{labels[name]} is not on the axis: {_listed(axis)}{_near(axis, labels[name])}", key=name)
@@ -74,12 +81,10 @@ def _positions(inputs: Inputs, labels: Mapping[str, str | float], problems: list
         else:
             found[name] = position
     for name in labels:
-        if name not in inputs.space.labels:
-            problems.append(
-                Problem(f"{name} is not an axis of this grid{suggestion(name, inputs.space.labels)}", key=name)
-            )
+        if name not in axes:
+            problems.append(Problem(f"{name} is not an axis of this grid{suggestion(name, axes)}", key=name))
     if problems:
-        order = list(inputs.space.labels)
+        order = list(axes)
         raise ContractError(sorted(problems, key=lambda p: order.index(p.key) if p.key in order else len(order)))
     return found
 
@@ -106,7 +111,7 @@ def _near(axis: Sequence[str | float], label: str | float) -> str:
     return suggestion(str(label), [_shown(candidate) for candidate in axis])
 
 
-def _find(axis: tuple[str | float, ...], label: str | float) -> int | None:
+def _find(axis: Sequence[str | float], label: str | float) -> int | None:
     """Position of a label as written or as text; numbers match to 12 significant digits, or as summaries print them."""
     shown = [_shown(candidate) for candidate in axis]
     numeric = not any(isinstance(candidate, str) for candidate in axis)

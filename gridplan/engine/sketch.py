@@ -43,8 +43,8 @@ class QuantileSketch:
         """Add the counts of another sketch of the same groups."""
         self.counts += other.counts
 
-    def quantile(self, q: float) -> Array:
-        """The q-quantile of every group (lower of two neighbours), NaN for an empty one."""
+    def quantile(self, q: float | Array) -> Array:
+        """The q-quantile of every group (lower of two neighbours; q may differ by group), NaN for an empty one."""
         total = self.counts.sum(axis=1)
         rank = np.floor(q * np.maximum(total - 1, 0))
         bins = (self.counts.cumsum(axis=1) > rank[:, np.newaxis]).argmax(axis=1)

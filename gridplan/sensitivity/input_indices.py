@@ -1,0 +1,191 @@
+"""Which uncertain input explains a figure: sampled Sobol indices of any function, or of a measure of one cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridplan.contract.grid import Grid
+from gridplan.dictionary import all_measures, dictionary
+from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.sensitivity.distribution_text import DistributionLike, parse_distributions
+from gridplan.sensitivity.distributions import Distribution
+from gridplan.sensitivity.saltelli import SampledShares, saltelli_shares
+from gridplan.sensitivity.sample_study import check_count, points_of, study_of
+from gridplan.sensitivity.uncertain_inputs import values_at
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["input_indices", "sobol_indices"]
+
+CHUNK = 1 << 18
+"""Samples given to the function at once (policy)."""
+
+MAX_EVALUATIONS = 1 << 26
+"""Values kept (policy): 512 MB."""
+
+Function = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
+
+
+def sobol_indices(
+    function: Function,
+    distributions: Mapping[str, DistributionLike],
+    n: int = 4096,
+    seed: int = 0,
+    *,
+    resamples: int = 200,
+    confidence: float = 0.95,
+) -> xr.Dataset:
+    """First-order and total Sobol indices of a function of independent uncertain inputs, from n (inputs + 2) samples.
+
+    Parameters
+    ----------
+    function
+        Takes an array of values for each input, by name, and gives an array of as many values; NaN where there is none.
+    distributions
+        The inputs, as for `gridplan.sample`.
+    n
+        Rows of the matrices, a power of 2: points of a scrambled Sobol' sequence.
+    seed
+        Of the sequence and of the bootstrap.
+    resamples, confidence
+        Of the bootstrap intervals.
+
+    Returns
+    -------
+    xarray.Dataset
+        On `input`: `first_order`, `total` and `interaction` with `first_order_low`, `first_order_high`, `total_low` and
+        `total_high`, the ends of the intervals. Attributes: `mean` and `sd` of the function, `n`, `rows` (with a value
+        in every sample), `evaluations`, `null_share`, `warnings`.
+
+    Raises
+    ------
+    ContractError
+        For wrong distributions and sizes.
+
+    Examples
+    --------
+    >>> found = sobol_indices(lambda x: 2 * x["a"] + x["b"], {"a": "normal(0, 1)", "b": "normal(5, 1)"}, 1024)
+    >>> found.total.values.round(1).tolist()
+    [0.8, 0.2]
+    """
+    if not distributions:
+        raise ContractError([Problem("name at least one input and its distribution", key="distributions")])
+    parsed = parse_distributions(distributions)
+    values = _values(function, parsed, n, seed)
+    return _table(saltelli_shares(*values, resamples=resamples, confidence=confidence, seed=seed), values, parsed, seed)
+
+
+def input_indices(
+    grid: Grid,
+    distributions: Mapping[str, DistributionLike],
+    measure: str,
+    n: int = 4096,
+    seed: int = 0,
+    *,
+    at: Mapping[str, str | float] | None = None,
+    resamples: int = 200,
+    confidence: float = 0.95,
+) -> xr.Dataset:
+    """`sobol_indices` of a measure in one cell of a grid: which uncertain input its spread comes from.
+
+    `at` fixes every axis with more than one label whose input is not sampled (a scenario is nominal unless fixed).
+    Attributes have also `measure`, `unit`, `at` and `inputs`.
+
+    Raises
+    ------
+    ContractError
+        As `gridplan.sample`, for a measure that is text, and for axes that are not fixed, with their labels.
+    """
+    if measure not in all_measures():
+        said = f"{measure} is not a measure{suggestion(measure, all_measures())}"
+        raise ContractError([Problem(said, key="measure")])
+    if dictionary()[measure].is_label:
+        raise ContractError([Problem(f"{measure} is text and has no variance", key="measure")])
+    study = study_of(grid, distributions, [measure], at, one_cell=True)
+
+    def function(values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        size = len(next(iter(values.values())))
+        return np.broadcast_to(study.cube(values, [measure])[measure].values.ravel(), (size,))
+
+    values = _values(function, study.distributions, n, seed)
+    shares = saltelli_shares(*values, resamples=resamples, confidence=confidence, seed=seed)
+    found = _table(shares, values, study.distributions, seed)
+    warnings = [*study.warnings, *str(found.attrs["warnings"]).splitlines()]
+    about = {"measure": measure, "unit": dictionary()[measure].unit, **({"at": study.at} if study.at else {})}
+    return found.assign_attrs({**about, **found.attrs, "warnings": "\n".join(warnings)})
+
+
+def _values(
+    function: Function, distributions: Mapping[str, Distribution], n: int, seed: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Values at A, at B, and at A with each column of B."""
+    check_count(n, "sobol")
+    width = len(distributions)
+    if n * (width + 2) > MAX_EVALUATIONS:
+        said = f"{n * (width + 2):,} samples are more than {MAX_EVALUATIONS:,}; take a smaller n"
+        raise ContractError([Problem(said, key="n")])
+    points = next(points_of(2 * width, n, seed, "sobol", n))
+    a, b = values_at(distributions, points[:, :width]), values_at(distributions, points[:, width:])
+    mixed = [_called(function, {**a, name: b[name]}) for name in distributions]
+    return _called(function, a), _called(function, b), np.stack(mixed)
+
+
+def _called(function: Function, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """The function at all rows, some at a time."""
+    size = len(next(iter(columns.values())))
+    parts = []
+    for start in range(0, size, CHUNK):
+        part = {name: column[start : start + CHUNK] for name, column in columns.items()}
+        values = np.asarray(function(part), dtype=np.float64)
+        if values.shape != (min(CHUNK, size - start),):
+            said = f"the function gives values of shape {values.shape} for {min(CHUNK, size - start)} samples"
+            raise ContractError([Problem(said, key="function")])
+        parts.append(values)
+    return np.concatenate(parts)
+
+
+def _table(
+    shares: SampledShares, values: tuple[NDArray[Any], ...], distributions: Mapping[str, Distribution], seed: int
+) -> xr.Dataset:
+    import xarray as xr
+
+    a, b, ab = values
+    columns = {
+        "first_order": (shares.first_order, "share of the variance that the input alone explains"),
+        "first_order_low": (shares.first_interval[:, 0], "lower end of the interval of first_order"),
+        "first_order_high": (shares.first_interval[:, 1], "upper end of the interval of first_order"),
+        "total": (shares.total, "share of the variance that is left when all other inputs are known"),
+        "total_low": (shares.total_interval[:, 0], "lower end of the interval of total"),
+        "total_high": (shares.total_interval[:, 1], "upper end of the interval of total"),
+        "interaction": (shares.total - shares.first_order, "total - first_order"),
+    }
+    variables = {
+        name: (["input"], np.asarray(data), {"unit": "1", "long_name": text}) for name, (data, text) in columns.items()
+    }
+    missing = float(np.mean(np.isnan(np.concatenate([a, b]))))
+    warnings = []
+    if shares.rows < a.size:
+        warnings.append(
+            f"{a.size - shares.rows:,} of {a.size:,} rows have a sample without a value ({missing:.2%} of samples): "
+            "indices are of the other rows, in which inputs are not independent, and need not add up"
+        )
+    if shares.variance == 0:
+        warnings.append("the value is the same in every sample that has one")
+    attrs = {
+        "inputs": "; ".join(f"{name} {item}" for name, item in distributions.items()),
+        "mean": shares.mean,
+        "sd": math.sqrt(shares.variance) if shares.variance >= 0 else math.nan,
+        "n": int(a.size),
+        "rows": shares.rows,
+        "evaluations": int(a.size + b.size + ab.size),
+        "seed": seed,
+        "null_share": missing,
+        "warnings": "\n".join(warnings),
+    }
+    return xr.Dataset(variables, {"input": np.array(list(distributions), dtype=object)}, attrs)
