@@ -22,9 +22,15 @@ if TYPE_CHECKING:
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
+    from gridplan.sensitivity.choice import cheapest
+    from gridplan.sensitivity.pareto import pareto
+    from gridplan.sensitivity.regret import regret
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
+
+_OF_CUBES = ("evaluate", "open_cube")
+"""What gives a cube, and with it the accessor `cube.gridplan`."""
 
 _PLACES = {
     "load_grid": "gridplan.contract",
@@ -37,6 +43,9 @@ _PLACES = {
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
+    "cheapest": "gridplan.sensitivity.choice",
+    "pareto": "gridplan.sensitivity.pareto",
+    "regret": "gridplan.sensitivity.regret",
     "CatalogError": "gridplan.errors",
     "ContractError": "gridplan.errors",
     "GridTooLargeError": "gridplan.errors",
@@ -51,6 +60,7 @@ __all__ = [
     "GridplanError",
     "StoreError",
     "__version__",
+    "cheapest",
     "evaluate",
     "explain",
     "formulas",
@@ -58,8 +68,10 @@ __all__ = [
     "loads_grid",
     "open_cube",
     "pair",
+    "pareto",
     "pool",
     "reduce",
+    "regret",
     "run",
     "solve",
 ]
@@ -72,6 +84,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("gridplan.formulas")
     if name not in _PLACES:
         raise AttributeError(f"module 'gridplan' has no attribute {name!r}")
+    if name in _OF_CUBES:
+        importlib.import_module("gridplan.sensitivity.accessor")
     return getattr(importlib.import_module(_PLACES[name]), name)
 
 
