@@ -88,6 +88,7 @@ def cheapest(
     )
     import xarray as xr
 
+    attrs |= {"also": ", ".join(named(also) or ())} if also else {}
     values = np.where(found.code == 0, found.table(found.column(measure)), np.inf)
     winner, best, ties = least(values)
     none = np.isinf(best)
@@ -111,7 +112,8 @@ def cheapest(
     columns |= _counted(found)
     shape = found.points
     variables = {name: (found.by, values.reshape(shape)) for name, values in columns.items()}
-    data = xr.Dataset(variables, {name: found.cube[name] for name in found.by}, attrs)
+    labels = xr.Dataset(coords={name: found.cube[name] for name in found.by})
+    data = labels.drop_vars([name for name in labels.coords if name in variables]).assign(variables).assign_attrs(attrs)
     reasons = np.array(found.reasons, dtype=object)
     data["left_out_by_reason"] = ((*found.by, "reason"), found.counts().reshape(*shape, len(reasons)))
     data = data.assign_coords(reason=("reason", reasons))

@@ -85,7 +85,8 @@ class Options:
         """Values of a variable in the cells (row, option)."""
         values = self.column(name)
         index = (*_unravel(row, self.points), *_unravel(option, self.choices))
-        return values[tuple(at if size > 1 else 0 for at, size in zip(index, values.shape, strict=True))]  # type: ignore[no-any-return]
+        found = values[tuple(at if size > 1 else 0 for at, size in zip(index, values.shape, strict=True))]
+        return np.broadcast_to(np.asarray(found, values.dtype), row.shape)
 
     def counts(self) -> NDArray[np.int64]:
         """Cells left out, by point and reason."""

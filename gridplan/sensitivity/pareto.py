@@ -18,7 +18,7 @@ from gridplan.sensitivity.front import dominators
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["objectives", "pareto"]
+__all__ = ["directions", "pareto"]
 
 _MORE_IS_BETTER = (
     "output_tokens_per_s",
@@ -38,7 +38,7 @@ _MORE = (
 )
 
 
-def objectives(stated: str | Iterable[str]) -> dict[str, str]:
+def directions(stated: str | Iterable[str]) -> dict[str, str]:
     """Measures and whether each is to be `min` or `max`: `usd_per_hour`, `ttft_s:min`, `lambda_safe:max`.
 
     Rates, goodput, availability and concurrency are `max` unless stated, all else is `min`.
@@ -48,7 +48,7 @@ def objectives(stated: str | Iterable[str]) -> dict[str, str]:
     ContractError
         For a direction that is neither, a measure that is named twice, and no measure at all.
 
-    >>> objectives("usd_per_hour, output_tokens_per_s_replica, tpot_s:max")
+    >>> directions("usd_per_hour, output_tokens_per_s_replica, tpot_s:max")
     {'usd_per_hour': 'min', 'output_tokens_per_s_replica': 'max', 'tpot_s': 'max'}
     """
     found: dict[str, str] = {}
@@ -71,7 +71,7 @@ def objectives(stated: str | Iterable[str]) -> dict[str, str]:
 
 def pareto(
     source: Grid | xr.Dataset | str | Path,
-    stated: str | Iterable[str],
+    objectives: str | Iterable[str],
     by: str | Iterable[str] | None = None,
     *,
     levers: str | Iterable[str] | None = None,
@@ -81,13 +81,16 @@ def pareto(
     also: str | Iterable[str] = (),
     at: Mapping[str, str | float] | None = None,
     mixed: bool = False,
+    dominated: bool = True,
 ) -> xr.Dataset:
     """The options of each point that no other option of it beats in all objectives, and what beats the others.
 
     Parameters
     ----------
-    stated
+    objectives
         Two or more measures, each with `:min` or `:max` where the usual direction is not meant.
+    dominated
+        Keep the options that are dominated as rows; otherwise they are only counted.
     source, by, levers, where, accept, survives, also, at, mixed
         As in `gridplan.cheapest`.
 
@@ -97,7 +100,7 @@ def pareto(
         One row per candidate, along `row` (its place in declared order, points first): the labels of its point and of
         its option, the objectives in their units, `on_front` (1 or 0), and `dominated_by`, the row of one on the front
         that is nowhere worse and somewhere better (NaN where there is none; comparison is exact, equal options all
-        stay). Cells that are no candidates are counted in the attribute `left_out`, by reason.
+        stay). Attributes count the candidates, those that are dominated, and by reason the cells left out.
 
     Raises
     ------
@@ -106,7 +109,7 @@ def pareto(
     """
     import xarray as xr
 
-    ways = objectives(stated)
+    ways = directions(objectives)
     found, attrs = options_for(
         source, tuple(ways), staying(by, levers), where, accept, survives, named(also) or (), at, mixed
     )
@@ -114,6 +117,13 @@ def pareto(
     place = {name: found.pick(name, point, option) for name in ways}
     costs = np.column_stack([place[name] if way == "min" else -place[name] for name, way in ways.items()])
     beaten = dominators(np.ascontiguousarray(costs, np.float64), point.astype(np.int64))
+    del costs
+    attrs["candidates"], attrs["dominated"] = len(point), int(np.count_nonzero(beaten >= 0))
+    row = np.arange(len(point))
+    if not dominated:
+        row = np.flatnonzero(beaten < 0)
+        point, option, beaten = point[row], option[row], beaten[row]
+        place = {name: values[row] for name, values in place.items()}
     names = dict.fromkeys([*found.by, *found.chosen, *found.followers(), *(named(also) or ())])
     columns: dict[str, Any] = {name: found.pick(name, point, option) for name in names}
     columns |= place
@@ -126,9 +136,7 @@ def pareto(
         f"{reason} {count:,}" for reason, count in zip(found.reasons, counts, strict=True) if count
     )
     attrs["points_without_candidate"] = int(np.count_nonzero((found.code != 0).all(axis=1)))
-    data = xr.Dataset(
-        {name: ("row", values) for name, values in columns.items()}, {"row": np.arange(len(point))}, attrs
-    )
+    data = xr.Dataset({name: ("row", values) for name, values in columns.items()}, {"row": row}, attrs)
     for name in columns:
         if name in found.cube.variables:
             data[name].attrs = dict(found.cube[name].attrs)

@@ -51,11 +51,10 @@ def information(values: Array, weights: Array, eligible: NDArray[np.bool_]) -> t
     >>> float(choice[0] - perfect[0])  # min(6.5, 5.5) - (4 + 5) / 2
     1.0
     """
-    counted = np.asarray(weights > 0)[:, :, None]
-    known = np.where(counted & np.isfinite(values), values, 0.0)
+    known = np.where((weights[:, :, np.newaxis] > 0) & np.isfinite(values), values, 0.0)
     best = np.where(weights > 0, values.min(axis=2, initial=np.inf), 0.0)
     own = np.where(eligible[:, None, :], values, np.inf).min(axis=2, initial=np.inf)
-    some = eligible.any(axis=1)
+    some = np.logical_or.reduce(eligible, axis=1)
     among = np.where(some[:, None] & (weights > 0), own, 0.0)
     expected: Array = np.where(eligible, np.einsum("gs,gso->go", weights, known), np.nan)
     any_state = weights.sum(axis=1) > 0
