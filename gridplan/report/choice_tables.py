@@ -49,17 +49,17 @@ def page(answer: xr.Dataset) -> str:
     if kind == "pareto":
         rows = _front(answer)
         own = [part.partition(":")[0] for part in attrs["objectives"].split(", ")]
-        names = [*_names(attrs["by"]), *own, *_names(attrs["levers"])]
+        names = [*_names(attrs.get("by")), *own, *_names(attrs.get("levers"))]
         head = f"options that no other one beats in {attrs['objectives']}"
     elif kind == "regret":
         rows, measure = _best_rows(answer), attrs["measure"]
-        names = [*_names(attrs["by"]), "criterion", f"{measure}_regret", *_names(attrs["levers"])]
+        names = [*_names(attrs.get("by")), "criterion", f"{measure}_regret", *_names(attrs.get("levers"))]
         names += [f"{measure}_evpi", "choices_compared", "choices"]
         head = f"choices of least regret in {measure}, over {attrs.get('states', 'one state')}"
     else:
         rows, measure = rows_of(flat(answer)), attrs["measure"]
         also = [name for name in map(str, answer.data_vars) if name not in _told(answer)]
-        names = [*_names(attrs["by"]), measure, f"{measure}_gap", *_names(attrs["levers"]), *also, "candidates"]
+        names = [*_names(attrs.get("by")), measure, f"{measure}_gap", *_names(attrs.get("levers")), *also, "candidates"]
         names.append("left_out_because")
         head = f"least {measure} for each {attrs.get('by', 'cube')}"
     asked = (f"{name} {attrs[name]}" for name in ("survives", "where", "accept", "at", "penalty") if name in attrs)
@@ -81,7 +81,7 @@ def _finding_cheapest(answer: xr.Dataset) -> str:
     if not won:
         return f"No point has a candidate: {_most_common(rows)}."
     unit = answer[measure].attrs.get("unit", "")
-    levers = [name for name in _names(answer.attrs["levers"]) if len({r[name] for r in rows}) > 1]
+    levers = [name for name in _names(answer.attrs.get("levers")) if len({r[name] for r in rows}) > 1]
     choice, count = Counter(tuple(row[name] for name in levers) for row in won).most_common(1)[0]
     labels = ", ".join(f"{name}={_shown(label)}" for name, label in zip(levers, choice, strict=True))
     said = (
@@ -121,7 +121,7 @@ def _finding_regret(answer: xr.Dataset) -> str:
     said += f"; knowing the state beforehand is worth at most {_shown(max(worth))} {unit}" if worth else ""
     where = [row for row in groups if worth and row[f"{measure}_evpi"] == max(worth)]
     if where and _names(answer.attrs.get("by")):
-        said += " (" + ", ".join(f"{name}={_shown(where[0][name])}" for name in _names(answer.attrs["by"])) + ")"
+        said += " (" + ", ".join(f"{name}={_shown(where[0][name])}" for name in _names(answer.attrs.get("by"))) + ")"
     if failing:
         fewest = min(row["fewest_fails"] for row in failing)
         states = failing[0]["states"]
@@ -138,7 +138,8 @@ def _least_greatest(answer: xr.Dataset, unit: str) -> str:
     own = [row for row in _best_rows(answer) if row["criterion"] == "minimax" and row["best_choice"] is not None]
     regrets = [row[f"{answer.attrs['measure']}_regret"] for row in own]
     if len(own) == 1:
-        return f"{own[0]['best_choice'] or 'The one choice'} is at most {_shown(regrets[0])} {unit} above the best"
+        choice = f"The minimax choice {own[0]['best_choice']}" if own[0]["best_choice"] else "The one choice"
+        return f"{choice} is at most {_shown(regrets[0])} {unit} above the best"
     return f"The minimax choices are at most {_shown(min(regrets))} to {_shown(max(regrets))} {unit} above the best"
 
 
@@ -159,7 +160,7 @@ def _of_groups(answer: xr.Dataset) -> xr.Dataset:
 
 def _best_rows(answer: xr.Dataset) -> list[dict[str, Any]]:
     """One row per group and criterion."""
-    measure, levers = answer.attrs["measure"], _names(answer.attrs["levers"])
+    measure, levers = answer.attrs["measure"], _names(answer.attrs.get("levers"))
     names = [f"best_{name}" for name in levers]
     best = answer[["best_choice", f"best_{measure}_regret", *names, f"{measure}_evpi", "choices_compared", "choices"]]
     best = best.drop_vars([name for name in levers if name in best.coords])
@@ -173,7 +174,7 @@ def _told(answer: xr.Dataset) -> set[str]:
     values = {measure, f"{measure}_runner_up", f"{measure}_gap", "left_out_by_reason"}
     also = set(_names(attrs.get("also")))
     rest = {str(name) for name in answer.data_vars} - also
-    return {*counted, *values, *_names(attrs["levers"]), *rest}
+    return {*counted, *values, *_names(attrs.get("levers")), *rest}
 
 
 def _names(text: Any) -> list[str]:

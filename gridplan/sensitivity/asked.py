@@ -47,16 +47,7 @@ def options_for(
     mixed: bool,
 ) -> tuple[Options, dict[str, Any]]:
     """The options of a question as it was asked, and what is said about it."""
-    if survives is not None and survives not in SURVIVAL:
-        said = f"{survives} is none of {', '.join(SURVIVAL)}{suggestion(survives, SURVIVAL)}"
-        raise ContractError([Problem(said, key="survives")])
-    question = Question(
-        measures,
-        tuple(conditions(where)),
-        tuple(accepted(accept)),
-        SURVIVAL[survives] if survives else None,
-        mixed,
-    )
+    question = _question(measures, where, accept, survives, mixed)
     optional = (WITHOUT_SPOT,) if survives else ()
     cube = cube_of(source, (*question.names, *also), optional=optional, at=at)
     sizes = {name: cube.sizes[name] for name in axes_of(cube)}
@@ -70,3 +61,23 @@ def options_for(
     attrs["at"] = ", ".join(f"{name}={label}" for name, label in (at or {}).items())
     attrs["warnings"] = "\n".join([*warned, *found.warnings])
     return found, {name: text for name, text in attrs.items() if text != ""}
+
+
+def _question(
+    measures: tuple[str, ...],
+    where: str | Iterable[str],
+    accept: Mapping[str, str | Sequence[str]] | None,
+    survives: str | None,
+    mixed: bool,
+) -> Question:
+    problems: list[Problem] = []
+    if survives is not None and survives not in SURVIVAL:
+        said = f"{survives} is none of {', '.join(SURVIVAL)}{suggestion(survives, SURVIVAL)}"
+        problems.append(Problem(said, key="survives"))
+    try:
+        read = tuple(conditions(where))
+    except ContractError as error:
+        raise ContractError([*error.problems, *problems]) from None
+    if problems:
+        raise ContractError(problems)
+    return Question(measures, read, tuple(accepted(accept)), SURVIVAL[survives] if survives else None, mixed)

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridplan.contract.grid import Grid
-from gridplan.dictionary import dictionary
 from gridplan.sensitivity.asked import options_for, staying
 from gridplan.sensitivity.axes import named
-from gridplan.sensitivity.labels import label_texts
+from gridplan.sensitivity.labels import label_texts, variable
 from gridplan.sensitivity.options import Options
 from gridplan.sensitivity.ranking import least
 
@@ -111,7 +110,7 @@ def cheapest(
     columns["ties_count"] = np.count_nonzero(ties, axis=1)
     columns |= _counted(found)
     shape = found.points
-    variables = {name: (found.by, values.reshape(shape)) for name, values in columns.items()}
+    variables = {name: variable(found.by, values.reshape(shape)) for name, values in columns.items()}
     labels = xr.Dataset(coords={name: found.cube[name] for name in found.by})
     data = labels.drop_vars([name for name in labels.coords if name in variables]).assign(variables).assign_attrs(attrs)
     reasons = np.array(found.reasons, dtype=object)
@@ -157,11 +156,9 @@ def _or_null(values: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
 def _about(name: str, measure: str, found: Options) -> dict[str, Any]:
     """Attributes of a column: of a variable of the cube its own, of values the unit, of counts their type."""
     if name in found.cube.variables:
-        return dict(found.cube[name].attrs)
+        return found.about(name)
     if name.startswith(f"{measure}_"):
-        return {
-            "unit": found.cube[measure].attrs.get("unit", dictionary()[measure].unit if measure in dictionary() else "")
-        }
+        return {"unit": found.about(measure)["unit"]}
     if name in ("cells", "candidates", "left_out", "left_out_by_reason", "ties_count"):
         return {"unit": "count", "dtype": "int64"}
     return {"unit": "label"}

@@ -1,15 +1,26 @@
-"""Labels of options as text."""
+"""Labels of options as text, and columns of labels that keep their nulls."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridplan.sensitivity.options import Options
 
-__all__ = ["label_texts"]
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["label_texts", "variable"]
+
+
+def variable(dims: str | Sequence[str], values: NDArray[Any], attrs: dict[str, Any] | None = None) -> xr.Variable:
+    """A variable whose labels stay as they are: on the usual way pandas makes None a NaN."""
+    import xarray as xr
+
+    return xr.Variable((dims,) if isinstance(dims, str) else tuple(dims), values, attrs, fastpath=True)
 
 
 def label_texts(

@@ -25,6 +25,7 @@ __all__ = ["Options", "Question", "options_of"]
 FAR = f"anchor_ratio outside {ANCHOR_RANGE[0]:g} to {ANCHOR_RANGE[1]:g}"
 BESIDE = "beside measured"
 NULL = " null"
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 _UNPRICED = ("no_price", "no_spot_price", "no_reserved_price", "needs_node_size")
 
 
@@ -98,6 +99,11 @@ class Options:
         said = [text.endswith((NULL, BESIDE)) or text in (*_UNPRICED, FAR) for text in self.reasons]
         return np.array([False, *said])
 
+    def about(self, name: str) -> dict[str, Any]:
+        """Attributes of a variable, the unit of the dictionary where it states none."""
+        known = dictionary().get(name)
+        return {"unit": known.unit if known else "", **self.cube[name].attrs}
+
     def followers(self) -> list[str]:
         """Coordinates that are no axes and that the choice fixes: the GPU of an instance, the width of a model."""
         names = (str(name) for name in self.cube.coords if name not in self.cube.sizes)
@@ -162,8 +168,7 @@ def _masks(found: Options, question: Question) -> Iterable[tuple[str, NDArray[np
     for name in ("fleet_sufficient", "slo_held"):
         if name in cube:
             yield f"{name} false", found.column(name) == 0
-    for condition in (*question.accept, *question.where):
-        holds, null = held(condition, found.column(condition.name))
+    for condition, (holds, null) in _held(found, (*question.accept, *question.where)):
         yield condition.name + NULL, null
         yield condition.reason, ~holds
     if question.survives:
@@ -181,6 +186,20 @@ def _masks(found: Options, question: Question) -> Iterable[tuple[str, NDArray[np
     if "anchor_ratio" in cube and not question.mixed:
         anchor = found.column("anchor_ratio")
         yield FAR, (anchor < ANCHOR_RANGE[0]) | (anchor > ANCHOR_RANGE[1])
+
+
+def _held(found: Options, conditions: Sequence[Condition]) -> Iterable[tuple[Condition, Masks]]:
+    """Each condition with the cells where it holds, and those where its value is null; all that is wrong at once."""
+    pairs: list[tuple[Condition, Masks]] = []
+    problems: list[Problem] = []
+    for condition in conditions:
+        try:
+            pairs.append((condition, held(condition, found.column(condition.name))))
+        except ContractError as error:
+            problems += error.problems
+    if problems:
+        raise ContractError(problems)
+    return pairs
 
 
 def _labelled(labels: NDArray[Any]) -> Iterable[tuple[str, NDArray[np.bool_]]]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridplan.contract.grid import Grid
-from gridplan.dictionary import dictionary
 from gridplan.errors import ContractError, Problem
 from gridplan.sensitivity.asked import options_for, staying
 from gridplan.sensitivity.axes import named
 from gridplan.sensitivity.front import dominators
+from gridplan.sensitivity.labels import variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -136,13 +136,10 @@ def pareto(
         f"{reason} {count:,}" for reason, count in zip(found.reasons, counts, strict=True) if count
     )
     attrs["points_without_candidate"] = int(np.count_nonzero((found.code != 0).all(axis=1)))
-    data = xr.Dataset({name: ("row", values) for name, values in columns.items()}, {"row": row}, attrs)
+    data = xr.Dataset({name: variable("row", values) for name, values in columns.items()}, {"row": row}, attrs)
     for name in columns:
         if name in found.cube.variables:
-            data[name].attrs = dict(found.cube[name].attrs)
-    for name in ways:
-        known = dictionary().get(name)
-        data[name].attrs.setdefault("unit", known.unit if known else "")
+            data[name].attrs = found.about(name)
     data["on_front"].attrs = {"unit": "bool", "dtype": "bool"}
     data["dominated_by"].attrs = {"unit": "row", "dtype": "int64"}
     return data

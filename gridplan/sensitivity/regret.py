@@ -15,7 +15,7 @@ from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.sensitivity.asked import Split, options_for
 from gridplan.sensitivity.axes import named, split_axes
 from gridplan.sensitivity.choice import DEFAULT_MEASURE
-from gridplan.sensitivity.labels import label_texts
+from gridplan.sensitivity.labels import label_texts, variable
 from gridplan.sensitivity.options import Options
 from gridplan.sensitivity.ranking import first_least
 from gridplan.sensitivity.regret_arrays import Array, information, regret_of, tail
@@ -193,7 +193,7 @@ def _dataset(
     place = figures.pop("place").astype(np.intp)
     shape = tuple(found.cube.sizes[name] for name in groups)
     variables: dict[str, Any] = {}
-    unit = found.cube[measure].attrs.get("unit", "")
+    unit = found.about(measure)["unit"]
     for name, values in {**figures, **tallies}.items():
         about = {"unit": unit} if name in figures else {"unit": "count", "dtype": "int64"}
         wide = values.ndim == 2
@@ -202,11 +202,12 @@ def _dataset(
     none, flat = (place < 0).ravel(), np.maximum(place, 0).ravel()
     dims, zero = (*groups, "criterion"), np.zeros(place.size, np.intp)
     texts = label_texts(found, zero, flat, none).reshape((*shape, len(CRITERIA)))
-    variables["best_choice"] = (dims, texts, {"unit": "label"})
+    variables["best_choice"] = variable(dims, texts, {"unit": "label"})
     for name in found.chosen:
         labels = found.pick(name, zero, flat).astype(object if found.cube[name].dtype == object else np.float64)
         labels[none] = None if labels.dtype == object else np.nan
-        variables[f"best_{name}"] = (dims, labels.reshape((*shape, len(CRITERIA))), dict(found.cube[name].attrs))
+        labels = labels.reshape((*shape, len(CRITERIA)))
+        variables[f"best_{name}"] = variable(dims, labels, found.about(name))
     names = [f"{measure}_regret_{kind}" for kind in ("max", "expected", "p95")]
     own = [figures[name][np.arange(len(place)), np.maximum(place[:, at], 0)] for at, name in enumerate(names)]
     least_regret = np.where(place < 0, np.nan, np.column_stack(own))
