@@ -11,7 +11,8 @@ from gridplan.engine.survivors import WITHOUT_SPOT
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.sensitivity.axes import axes_of, split_axes
 from gridplan.sensitivity.constraints import accepted, conditions
-from gridplan.sensitivity.options import Options, Question, options_of
+from gridplan.sensitivity.options import Options, options_of
+from gridplan.sensitivity.question import Question
 from gridplan.sensitivity.source import cube_of
 
 if TYPE_CHECKING:

@@ -81,6 +81,14 @@ def cheapest(
     ------
     ContractError
         For an unknown measure, axis, label or condition, and for an axis that is neither chosen nor stays.
+
+    >>> import xarray as xr
+    >>> bills = (("gpu", "arrival_rate"), [[4.0, 9.0], [6.0, 5.0]])
+    >>> status = (("gpu", "arrival_rate"), np.full((2, 2), "ok", dtype=object))
+    >>> labels = {"gpu": ["a", "b"], "arrival_rate": [1.0, 10.0]}
+    >>> cube = xr.Dataset({"usd_per_hour": bills, "status": status}, labels)
+    >>> cheapest(cube, "usd_per_hour").usd_per_hour_gap.values.tolist()
+    [2.0, 4.0]
     """
     found, attrs = options_for(
         source, (measure,), staying(by, levers), where, accept, survives, named(also) or (), at, mixed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,36 +14,20 @@ from gridplan.dictionary import dictionary
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.engine.survivors import WITHOUT_SPOT
 from gridplan.errors import ContractError, Problem
-from gridplan.sensitivity.axes import free_levers
+from gridplan.sensitivity.cautions import cautions
 from gridplan.sensitivity.constraints import Condition, held
+from gridplan.sensitivity.question import Question
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Options", "Question", "options_of"]
+__all__ = ["Options", "options_of"]
 
 FAR = f"anchor_ratio outside {ANCHOR_RANGE[0]:g} to {ANCHOR_RANGE[1]:g}"
 BESIDE = "beside measured"
 NULL = " null"
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 _UNPRICED = ("no_price", "no_spot_price", "no_reserved_price", "needs_node_size")
-
-
-@dataclass(frozen=True)
-class Question:
-    """What may be chosen: measures that must have a value, conditions, labels accepted, what must be survived."""
-
-    measures: tuple[str, ...]
-    where: tuple[Condition, ...] = ()
-    accept: tuple[Condition, ...] = ()
-    survives: str | None = None
-    mixed: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns that the question reads."""
-        own = (*self.measures, *(item.name for item in (*self.where, *self.accept)))
-        return (*own, self.survives) if self.survives else own
 
 
 @dataclass
@@ -144,7 +128,7 @@ def options_of(cube: xr.Dataset, by: Sequence[str], chosen: Sequence[str], quest
         found.code = found.code.copy()
     if not question.mixed:
         _beside_measured(found)
-    _warn(found, question)
+    found.warnings += cautions(cube, found.chosen, question)
     return found
 
 
@@ -223,29 +207,3 @@ def _beside_measured(found: Options) -> None:
         if out.any():
             found.reasons.append(f"{kind} {BESIDE}")
             found.code[out] = len(found.reasons)
-
-
-def _warn(found: Options, question: Question) -> None:
-    """Say what the choice rests on that a reader may not expect."""
-    sizes: Mapping[str, int] = {str(name): size for name, size in found.cube.sizes.items()}
-    tied = {item.name for item in (*question.accept, *question.where)}
-    free = [
-        name
-        for name in ("weight_dtype", "kv_dtype")
-        if name in found.cube.variables
-        and name not in tied
-        and any(sizes[str(dim)] > 1 for dim in found.cube[name].dims if dim in found.chosen)
-        and len(set(found.cube[name].values.ravel().tolist())) > 1
-    ]
-    if free:
-        found.warnings.append(
-            f"{' and '.join(free)} chosen freely: the cheapest plan takes the lowest precision; name those that your "
-            "evaluations accept (accept)"
-        )
-    promises = free_levers(sizes, found.chosen, tied, question.survives is not None)
-    if promises:
-        found.warnings.append(
-            f"{', '.join(promises)} chosen freely: the cheapest plan promises least; name them in by, or fix them (at)"
-        )
-    if question.mixed:
-        found.warnings.append("measured, scaled and analytical rates are ranked against each other (mixed)")

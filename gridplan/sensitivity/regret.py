@@ -81,6 +81,15 @@ def regret(
     ------
     ContractError
         As `gridplan.cheapest`, and for weights that do not fit.
+
+    >>> import xarray as xr
+    >>> bills = (("gpu", "arrival_rate"), [[4.0, 9.0], [6.0, 5.0]])
+    >>> status = (("gpu", "arrival_rate"), np.full((2, 2), "ok", dtype=object))
+    >>> labels = {"gpu": ["a", "b"], "arrival_rate": [1.0, 10.0]}
+    >>> cube = xr.Dataset({"usd_per_hour": bills, "status": status}, labels)
+    >>> found = regret(cube, "usd_per_hour")
+    >>> found.usd_per_hour_regret_max.values.tolist(), float(found.usd_per_hour_evpi)  # 5.5 - (4 + 5) / 2
+    ([4.0, 2.0], 1.0)
     """
     groups: list[str] = []
     found, attrs = options_for(source, (measure,), _split(by, levers, groups), where, accept, survives, (), at, mixed)

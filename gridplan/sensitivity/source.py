@@ -55,9 +55,7 @@ def cube_of(
     _check(wanted, [*map(str, cube.variables), PROVIDER])
     cube = _cut(cube, at or {})
     if PROVIDER in wanted and PROVIDER not in cube.variables:
-        from gridplan.catalog import load_catalog
-
-        cube = _with_provider(cube, load_catalog())
+        cube = _with_provider(cube, _providers_of(source))
     return cube
 
 
@@ -84,7 +82,7 @@ def _planned(grid: Grid, wanted: list[str], optional: tuple[str, ...], at: Mappi
     check_numbers(plan.layout, arrays)
     cube = dataset_from_arrays(plan.layout, arrays, attributes(inputs))
     _check(wanted, [*map(str, cube.variables), PROVIDER])
-    return _with_provider(cube, inputs.catalog) if PROVIDER in wanted else cube
+    return _with_provider(cube, _providers(inputs.catalog)) if PROVIDER in wanted else cube
 
 
 def _labels_of(axes: Iterable[str]) -> list[str]:
@@ -134,7 +132,26 @@ def _cut(cube: xr.Dataset, at: Mapping[str, str | float]) -> xr.Dataset:
     return cube.isel(place) if place else cube
 
 
-def _with_provider(cube: xr.Dataset, catalog: Catalog) -> xr.Dataset:
+def _providers(catalog: Catalog) -> dict[str, str]:
+    return {name: entry.provider for name, entry in catalog.instances.items()}
+
+
+def _providers_of(source: xr.Dataset | str | Path) -> dict[str, str]:
+    """Who rents each instance: what a folder says of those of its cube, else the shipped catalog."""
+    from gridplan.catalog import load_catalog
+
+    found, table = _providers(load_catalog()), None
+    if isinstance(source, (str, Path)):
+        table = Path(source) / "dims" / "instance.parquet"
+    if table is not None and table.is_file():
+        from pyarrow.parquet import read_table
+
+        rows = read_table(table, columns=["instance", "provider"]).to_pylist()
+        found |= {row["instance"]: row["provider"] for row in rows}
+    return found
+
+
+def _with_provider(cube: xr.Dataset, providers: Mapping[str, str]) -> xr.Dataset:
     """The cube with a coordinate `provider`: of the instance, or of the one that the price is of."""
     import xarray as xr
 
@@ -145,10 +162,7 @@ def _with_provider(cube: xr.Dataset, catalog: Catalog) -> xr.Dataset:
         warnings = f"{warnings}\n{said}".strip()
     if instance is None:
         raise ContractError([Problem("no instance is known in this cube, so nobody knows its provider", key="where")])
-    flat = [
-        catalog.instances[label].provider if label in catalog.instances else None
-        for label in instance.values.ravel().tolist()
-    ]
+    flat = [providers.get(label) for label in instance.values.ravel().tolist()]
     values: Any = np.empty(len(flat), dtype=object)
     values[:] = flat
     item = xr.Variable(instance.dims, values.reshape(instance.shape), fastpath=True)

@@ -92,6 +92,8 @@ def test_a_stored_cube_is_asked_like_its_grid(cli: Any, grid: Path, tmp_path: Pa
     assert mine.out.replace("usd_per_hour null 1", "no_price 1") == (
         cli("choose", grid, "--measure", "usd_per_hour", "--at", "arrival_rate=40").out
     )
+    south = cli("choose", cube, "--measure", "usd_per_hour", "--where", "provider = south", "--json")
+    assert [row["instance"] for row in json.loads(south.out)["rows"]] == ["small"] * 3
     out = tmp_path / "best.csv"
     assert cli("choose", cube, "--measure", "usd_per_hour", "-o", out).code == 0
     assert pacsv.read_csv(out).column("instance").to_pylist() == ["small", "small", "big"]
