@@ -59,6 +59,8 @@ class Options:
         item, dims = self.cube[name], (*self.by, *self.chosen)
         held_dims = [dim for dim in dims if dim in item.dims]
         values: NDArray[Any] = item.transpose(*held_dims).values
+        if values.dtype != np.float64:  # a cube that was changed by hand may hold text, whole numbers and truth values
+            values = values.astype(np.float64 if values.dtype.kind in "fiub" else object)
         return values[(*(slice(None) if dim in held_dims else np.newaxis for dim in dims), ...)]
 
     def table(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -114,7 +116,7 @@ def options_of(cube: xr.Dataset, by: Sequence[str], chosen: Sequence[str], quest
     found = Options(cube, tuple(by), tuple(chosen))
     _check(cube, question)
     for name in question.measures:
-        if cube[name].dtype == object:
+        if found.column(name).dtype == object:
             raise ContractError([Problem(f"{name} is a label and has no order", key="measure")])
     code = np.zeros((1,) * (len(found.by) + len(found.chosen)), np.int16)
     for reason, mask in _masks(found, question):

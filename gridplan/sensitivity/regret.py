@@ -213,7 +213,7 @@ def _dataset(
     texts = label_texts(found, zero, flat, none).reshape((*shape, len(CRITERIA)))
     variables["best_choice"] = variable(dims, texts, {"unit": "label"})
     for name in found.chosen:
-        labels = found.pick(name, zero, flat).astype(object if found.cube[name].dtype == object else np.float64)
+        labels = found.pick(name, zero, flat).copy()
         labels[none] = None if labels.dtype == object else np.nan
         labels = labels.reshape((*shape, len(CRITERIA)))
         variables[f"best_{name}"] = variable(dims, labels, found.about(name))

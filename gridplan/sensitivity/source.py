@@ -118,7 +118,7 @@ def _cut(cube: xr.Dataset, at: Mapping[str, str | float]) -> xr.Dataset:
             continue
         shown = [item if isinstance(item, str) else f"{item:.12g}" for item in cube[name].values.tolist()]
         text = str(label)
-        if cube[name].dtype != object:
+        if cube[name].dtype.kind in "fiu":
             try:
                 text = f"{float(label):.12g}"
             except ValueError:

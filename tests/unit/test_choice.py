@@ -150,6 +150,17 @@ def test_everything_wrong_with_a_question_is_said() -> None:
         gridplan.cheapest(cube.drop_vars("status"), "usd_per_hour")
 
 
+def test_a_cube_that_was_changed_by_hand_may_hold_other_types() -> None:
+    cube = cube_of(fleet_sufficient=np.array([[True, True, False], [True, False, True]]))
+    cube = cube.assign_coords(gpu=["a", "b"], arrival_rate=[1, 2, 3])
+    cube["usd_per_hour"] = cube.usd_per_hour.astype(np.int64)
+    found = gridplan.cheapest(cube, "usd_per_hour", at={"arrival_rate": 2})
+    assert (found.gpu.item(), found.usd_per_hour.item()) == ("a", 5.0)
+    assert gridplan.cheapest(cube, "usd_per_hour", where="gpu = b").candidates.values.tolist() == [1, 0, 1]
+    # No GPU serves all three loads.
+    assert gridplan.regret(cube, "usd_per_hour").fails.values.tolist() == [1, 1]
+
+
 def test_conditions_on_labels_numbers_and_providers() -> None:
     cube = cube_of(nodes=np.array([[1.0, 2.0, 3.0], [1.0, 1.0, np.nan]]))
     names = np.array(["aws-p5-48xlarge", "lambda-gpu-8x-h100-sxm"], dtype=object)
