@@ -23,11 +23,17 @@ if TYPE_CHECKING:
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
     from gridplan.sensitivity.axis_indices import axis_indices, factorial_indices
+    from gridplan.sensitivity.choice import cheapest
     from gridplan.sensitivity.input_indices import input_indices, sobol_indices
+    from gridplan.sensitivity.pareto import pareto
+    from gridplan.sensitivity.regret import regret
     from gridplan.sensitivity.sampling import sample
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
+
+_OF_CUBES = ("evaluate", "open_cube")
+"""What gives a cube, and with it the accessor `cube.gridplan`."""
 
 _PLACES = {
     "load_grid": "gridplan.contract",
@@ -45,6 +51,9 @@ _PLACES = {
     "input_indices": "gridplan.sensitivity.input_indices",
     "sobol_indices": "gridplan.sensitivity.input_indices",
     "sample": "gridplan.sensitivity.sampling",
+    "cheapest": "gridplan.sensitivity.choice",
+    "pareto": "gridplan.sensitivity.pareto",
+    "regret": "gridplan.sensitivity.regret",
     "CatalogError": "gridplan.errors",
     "ContractError": "gridplan.errors",
     "GridTooLargeError": "gridplan.errors",
@@ -60,6 +69,7 @@ __all__ = [
     "StoreError",
     "__version__",
     "axis_indices",
+    "cheapest",
     "evaluate",
     "explain",
     "factorial_indices",
@@ -69,8 +79,10 @@ __all__ = [
     "loads_grid",
     "open_cube",
     "pair",
+    "pareto",
     "pool",
     "reduce",
+    "regret",
     "run",
     "sample",
     "sobol_indices",
@@ -85,6 +97,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("gridplan.formulas")
     if name not in _PLACES:
         raise AttributeError(f"module 'gridplan' has no attribute {name!r}")
+    if name in _OF_CUBES:
+        importlib.import_module("gridplan.sensitivity.accessor")
     return getattr(importlib.import_module(_PLACES[name]), name)
 
 

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "verify": "Check every part of a written cube against its receipt.",
     "explain": "Show the chain of one cell with its numbers.",
     "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
+    "choose": "Choose: the cheapest plan of each point, the front of several objectives, the least regret.",
     "fleet": "Pack several services on one fleet; find the cheapest fleet of two kinds of nodes.",
     "sensitivity": "Say what drives a measure: which axis, or which of several uncertain inputs.",
     "validate": "Check a contract file and report every problem.",

@@ -1,0 +1,150 @@
+"""`gridplan choose`: the cheapest plan of each point, the front of several objectives, the choice of least regret."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gridplan.cli.catalog_option import catalog_option, say_folder
+from gridplan.cli.explain import parse_labels
+from gridplan.cli.named_options import named_as_options
+from gridplan.cli.output import refuse_existing
+from gridplan.errors import ContractError, Problem, StoreError
+
+__all__ = ["command"]
+
+_OPTIONS = {
+    **{name: f"--{name}" for name in ("measure", "by", "levers", "where", "accept", "survives", "at")},
+    "objectives": "--pareto",
+}
+"""What arguments of the functions are called here."""
+
+
+@click.command()
+@click.argument("source", metavar="GRID|DIR", type=click.Path())
+@click.option(
+    "--measure", default="usd_per_mtok_output", metavar="NAME", show_default=True, help="What is to be least."
+)
+@click.option("--by", default=None, metavar="AXIS,...", help="Axes that stay (default: all that happen).")
+@click.option("--levers", default=None, metavar="AXIS,...", help="Axes chosen along (default: those of class policy).")
+@click.option("--where", multiple=True, metavar="CONDITION", help='Such as "usd_per_month <= 150000"; repeatable.')
+@click.option("--accept", multiple=True, metavar="AXIS=LABEL,...", help="Precisions accepted, as kv_dtype=bf16,fp8.")
+@click.option("--survives", default=None, metavar="UNIT", help="gpu, node or zone (limits hold), node-headroom, ...")
+@click.option("--also", default=None, metavar="NAME,...", help="Other measures of what is found.")
+@click.option("--pareto", default=None, metavar="NAME[:max],...", help="Options that nothing beats in all of these.")
+@click.option("--regret", "of_regret", is_flag=True, help="The choice of least regret over all axes not in --by.")
+@click.option("--penalty", type=float, default=None, help="Of --regret: the measure where a choice fails.")
+@click.option("--mixed", is_flag=True, help="Rank measured, scaled and analytical rates against each other.")
+@click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which axes are fixed.")
+@click.option("-o", "--output", default=None, type=click.Path(), help="Write the table to a .parquet or .csv file.")
+@click.option("--force", is_flag=True, help="Replace the file of -o.")
+@catalog_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    source: str,
+    measure: str,
+    by: str | None,
+    levers: str | None,
+    where: tuple[str, ...],
+    accept: tuple[str, ...],
+    survives: str | None,
+    also: str | None,
+    pareto: str | None,
+    of_regret: bool,
+    penalty: float | None,
+    mixed: bool,
+    at: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    catalog: str | None,
+    as_json: bool,
+) -> None:
+    """Choose among the plans of GRID, or of the cube in DIR: the best of what is chosen, for all that happens."""
+    _check(source, output, force, catalog, pareto, of_regret, penalty, also)
+    asked: dict[str, Any] = {"levers": levers, "where": where, "accept": _accepted(accept), "survives": survives}
+    asked |= {"mixed": mixed, "at": parse_labels(at)}
+    if not of_regret:
+        asked["also"] = also or ()
+    opened: Any = source
+    if not Path(source).is_dir():
+        from gridplan.contract import load_grid
+
+        opened = load_grid(source, catalog)
+        say_folder(opened.folder)
+    with named_as_options(_OPTIONS):
+        found = _asked(opened, measure, by, pareto, of_regret, penalty, asked)
+    for warning in str(found.attrs.get("warnings", "")).splitlines():
+        click.echo(f"warning: {warning}", err=True)
+    from gridplan.report import choice_tables
+    from gridplan.report.solution import write_table
+
+    if output is not None:
+        click.echo(f"{output}: {write_table(choice_tables.flat(found), output):,} rows", err=True)
+    if as_json:
+        click.echo(json.dumps(choice_tables.data_of(found), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(choice_tables.finding(found) if output is not None else choice_tables.page(found))
+
+
+def _asked(
+    source: Any,
+    measure: str,
+    by: str | None,
+    objectives: str | None,
+    of_regret: bool,
+    penalty: float | None,
+    asked: dict[str, Any],
+) -> Any:
+    if objectives is not None:
+        from gridplan.sensitivity.pareto import pareto
+
+        return pareto(source, objectives, by, **asked)
+    if of_regret:
+        from gridplan.sensitivity.regret import regret
+
+        return regret(source, measure, by, penalty=penalty, **asked)
+    from gridplan.sensitivity.choice import cheapest
+
+    return cheapest(source, measure, by, **asked)
+
+
+def _check(
+    source: str,
+    output: str | None,
+    force: bool,
+    catalog: str | None,
+    pareto: str | None,
+    of_regret: bool,
+    penalty: float | None,
+    also: str | None,
+) -> None:
+    """Refuse what does not go together, and a file that cannot be written, before anything is computed."""
+    if pareto is not None and of_regret:
+        raise click.UsageError("--pareto and --regret are two questions: give one of them")
+    if penalty is not None and not of_regret:
+        raise click.UsageError("--penalty is of --regret")
+    if also is not None and of_regret:
+        raise click.UsageError("--also is not of --regret: a choice has other values in every state")
+    if catalog is not None and Path(source).is_dir():
+        raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
+    if output is None:
+        return
+    if Path(output).suffix not in (".parquet", ".csv"):
+        raise click.UsageError(f"-o {output}: a file that ends in .parquet or .csv is due")
+    refuse_existing(Path(output), force)
+    if not Path(output).parent.is_dir():
+        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")
+
+
+def _accepted(texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """`kv_dtype=bf16,fp8` as labels by name."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, sign, labels = (part.strip() for part in text.partition("="))
+        if not sign or not name or not labels:
+            raise ContractError([Problem(f"--accept takes AXIS=LABEL,..., not {text!r}")])
+        found.setdefault(name, []).extend(label.strip() for label in labels.split(",") if label.strip())
+    return found

@@ -1,0 +1,170 @@
+"""The cube that a question of choice is asked of: a grid, planned as far as is needed, or a cube at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridplan.contract.grid import Grid
+from gridplan.dictionary import all_measures, dictionary
+from gridplan.errors import ContractError, Problem, suggestion
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from gridplan.catalog import Catalog
+
+__all__ = ["CHECKS", "PROVIDER", "cube_of"]
+
+CHECKS = ("status", "infeasible_reason", "fleet_sufficient", "capacity_source", "anchor_ratio")
+"""Measures of every cube that say whether a cell may be chosen."""
+
+ASKED_CHECKS = ("slo_held", "price_flag")
+"""Those on request: read where a cube has them or its contract asks for them."""
+
+PROVIDER = "provider"
+"""No measure: who rents the instance, from the catalog."""
+
+
+def cube_of(
+    source: Grid | xr.Dataset | str | Path,
+    names: Iterable[str],
+    *,
+    optional: Iterable[str] = (),
+    at: Mapping[str, str | float] | None = None,
+) -> xr.Dataset:
+    """The cube with the measures `names`, those of `optional` that it has, and what says which cells may be chosen.
+
+    A grid is planned with these alone, a folder is opened with these alone, of a Dataset all is kept. Labels `at` cut
+    their axes down to one label.
+
+    Raises
+    ------
+    ContractError
+        For an unknown measure, axis or label.
+    StoreError
+        For a folder that is no cube.
+    """
+    wanted = list(dict.fromkeys(names))
+    if isinstance(source, Grid):
+        return _planned(source, wanted, tuple(optional), at or {})
+    cube = _opened(Path(source), wanted, tuple(optional)) if isinstance(source, (str, Path)) else source
+    _check(wanted, [*map(str, cube.variables), PROVIDER])
+    cube = _cut(cube, at or {})
+    if PROVIDER in wanted and PROVIDER not in cube.variables:
+        cube = _with_provider(cube, _providers_of(source))
+    return cube
+
+
+def _planned(grid: Grid, wanted: list[str], optional: tuple[str, ...], at: Mapping[str, str | float]) -> xr.Dataset:
+    from gridplan.engine.columns import asked, plan_columns
+    from gridplan.engine.evaluate import arrays_of, attributes
+    from gridplan.engine.fleets.figures import asked_of
+    from gridplan.store.cells import check_numbers
+    from gridplan.store.dataset import dataset_from_arrays
+
+    inputs, _ = asked_of(grid, at)
+    known = all_measures()
+    stated = asked(grid, None) or ()
+    extra = [name for name in (*ASKED_CHECKS, *optional) if name in stated]
+    if any(name in known and dictionary()[name].unit.startswith("USD") for name in wanted):
+        extra.append("price_flag")
+    of_labels = [*(name for name in _labels_of(inputs.space.labels) if name not in known), PROVIDER]
+    _check(wanted, [*known, *of_labels])
+    measures = [name for name in (*wanted, *CHECKS, *extra) if name in known]
+    if PROVIDER in wanted:
+        measures.append("priced_by")
+    plan = plan_columns(inputs, measures)
+    arrays = arrays_of(inputs, plan)
+    check_numbers(plan.layout, arrays)
+    cube = dataset_from_arrays(plan.layout, arrays, attributes(inputs))
+    _check(wanted, [*map(str, cube.variables), PROVIDER])
+    return _with_provider(cube, _providers(inputs.catalog)) if PROVIDER in wanted else cube
+
+
+def _labels_of(axes: Iterable[str]) -> list[str]:
+    return [*axes, *(name for name, row in dictionary().items() if row.role in ("axis", "input"))]
+
+
+def _opened(folder: Path, wanted: list[str], optional: tuple[str, ...]) -> xr.Dataset:
+    from gridplan.store.manifest import read_manifest
+    from gridplan.store.open import open_cube
+
+    held = [column.name for column in read_manifest(folder).layout.given if column.role == "measure"]
+    more = ["priced_by"] if PROVIDER in wanted else []
+    names = (*wanted, *CHECKS, *ASKED_CHECKS, *optional, *more)
+    return open_cube(folder, [name for name in dict.fromkeys(names) if name in held])
+
+
+def _check(wanted: Iterable[str], known: Iterable[str]) -> None:
+    names = list(known)
+    problems = [
+        Problem(f"{name} is not a measure of this cube{suggestion(name, names)}", key="measure")
+        for name in wanted
+        if name not in names
+    ]
+    if problems:
+        raise ContractError(problems)
+
+
+def _cut(cube: xr.Dataset, at: Mapping[str, str | float]) -> xr.Dataset:
+    problems, place = [], {}
+    for name, label in at.items():
+        if name not in cube.sizes:
+            problems.append(Problem(f"{name} is not an axis of this cube{suggestion(name, map(str, cube.sizes))}"))
+            continue
+        shown = [item if isinstance(item, str) else f"{item:.12g}" for item in cube[name].values.tolist()]
+        text = str(label)
+        if cube[name].dtype.kind in "fiu":
+            try:
+                text = f"{float(label):.12g}"
+            except ValueError:
+                text = str(label)
+        if text in shown:
+            place[name] = [shown.index(text)]
+        else:
+            problems.append(Problem(f"{label} is not on the axis{suggestion(str(label), shown)}", key=name))
+    if problems:
+        raise ContractError(problems)
+    return cube.isel(place) if place else cube
+
+
+def _providers(catalog: Catalog) -> dict[str, str]:
+    return {name: entry.provider for name, entry in catalog.instances.items()}
+
+
+def _providers_of(source: xr.Dataset | str | Path) -> dict[str, str]:
+    """Who rents each instance: what a folder says of those of its cube, else the shipped catalog."""
+    from gridplan.catalog import load_catalog
+
+    found, table = _providers(load_catalog()), None
+    if isinstance(source, (str, Path)):
+        table = Path(source) / "dims" / "instance.parquet"
+    if table is not None and table.is_file():
+        from pyarrow.parquet import read_table
+
+        rows = read_table(table, columns=["instance", "provider"]).to_pylist()
+        found |= {row["instance"]: row["provider"] for row in rows}
+    return found
+
+
+def _with_provider(cube: xr.Dataset, providers: Mapping[str, str]) -> xr.Dataset:
+    """The cube with a coordinate `provider`: of the instance, or of the one that the price is of."""
+    import xarray as xr
+
+    instance, warnings = cube.get("instance"), str(cube.attrs.get("warnings", ""))
+    if instance is None or all(label is None for label in instance.values.ravel().tolist()):
+        instance = cube.get("priced_by")
+        said = "no instance is stated, so provider is that of the instance whose price counts (priced_by)"
+        warnings = f"{warnings}\n{said}".strip()
+    if instance is None:
+        raise ContractError([Problem("no instance is known in this cube, so nobody knows its provider", key="where")])
+    flat = [providers.get(label) for label in instance.values.ravel().tolist()]
+    values: Any = np.empty(len(flat), dtype=object)
+    values[:] = flat
+    item = xr.Variable(instance.dims, values.reshape(instance.shape), fastpath=True)
+    about = {"warnings": warnings} if warnings else {}
+    return cube.assign_coords({PROVIDER: item}).assign_attrs(about)
