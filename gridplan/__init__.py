@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
+    from gridplan.sensitivity.diff import diff
+    from gridplan.sensitivity.elasticities import elasticities
+    from gridplan.sensitivity.stress import stress
+    from gridplan.sensitivity.tornado import tornado
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
@@ -37,6 +41,10 @@ _PLACES = {
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
+    "stress": "gridplan.sensitivity.stress",
+    "tornado": "gridplan.sensitivity.tornado",
+    "elasticities": "gridplan.sensitivity.elasticities",
+    "diff": "gridplan.sensitivity.diff",
     "CatalogError": "gridplan.errors",
     "ContractError": "gridplan.errors",
     "GridTooLargeError": "gridplan.errors",
@@ -51,6 +59,8 @@ __all__ = [
     "GridplanError",
     "StoreError",
     "__version__",
+    "diff",
+    "elasticities",
     "evaluate",
     "explain",
     "formulas",
@@ -62,6 +72,8 @@ __all__ = [
     "reduce",
     "run",
     "solve",
+    "stress",
+    "tornado",
 ]
 
 
