@@ -28,8 +28,8 @@ def carried(
 ) -> dict[str, xr.DataArray]:
     """What so many replicas do at the peak: rates [req/s], utilisations [1] and the two answers (1, 0, null).
 
-    `holds_limits` is true where `lambda_instance` is a rate at which limits hold, false where it counts slots or is that
-    of saturation: whether limits hold is null there. Of no replicas left the utilisations are null.
+    `holds_limits` is true where `lambda_instance` is a rate at which limits hold, false where it counts slots or is
+    that of saturation: whether limits hold is null there. Of no replicas left the utilisations are null.
 
     >>> import xarray as xr
     >>> found = carried(*(xr.DataArray(value) for value in (8.0, 60.0, 7.0, 10.0, True)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["NumberChange", "differs", "number_change", "place_text"]
+__all__ = ["NumberChange", "differs", "number_change", "place_text", "whole"]
 
 TOLERANCE = 1e-9
 """Numbers closer than this, relative to the larger, are the same (policy): arithmetic in another order."""
@@ -40,7 +40,7 @@ def number_change(a: xr.DataArray, b: xr.DataArray, labels: Labels) -> NumberCha
     `cells`, `changed`, `became_null`, `became_number` [cells]; `change` in the unit of the measure and `change_pct` [%]
     of A, each of the largest magnitude, null where no cell has two numbers (nor A above or below 0).
     """
-    left, right = _spread(a, labels), _spread(b, labels)
+    left, right = whole(a, labels), whole(b, labels)
     null_a, null_b = np.isnan(left), np.isnan(right)
     with np.errstate(divide="ignore", invalid="ignore"):
         change = np.where(differs(left, right), right - left, np.where(null_a | null_b, np.nan, 0.0))
@@ -60,7 +60,7 @@ def number_change(a: xr.DataArray, b: xr.DataArray, labels: Labels) -> NumberCha
     return found
 
 
-def _spread(item: xr.DataArray, labels: Labels) -> NDArray[Any]:
+def whole(item: xr.DataArray, labels: Labels) -> NDArray[Any]:
     """Values with an axis for every common dimension."""
     order = [name for name in labels if name in item.dims]
     values = np.asarray(item.transpose(*order).values)

@@ -13,7 +13,7 @@ from gridplan.dictionary import dictionary
 from gridplan.engine.bundle import Inputs
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.sensitivity.cells import measure_problems, refuse
-from gridplan.sensitivity.changes import differs, number_change, place_text
+from gridplan.sensitivity.changes import differs, number_change, place_text, whole
 from gridplan.sensitivity.input_changes import input_changes
 from gridplan.sensitivity.sides import Common, Side, common_cells, side_of
 from gridplan.sensitivity.substitution import substituted
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["Difference", "MEASURES", "diff"]
+__all__ = ["MEASURES", "Difference", "diff"]
 
 MEASURES = ("replicas", "nodes", "usd_per_month", "usd_per_mtok_output")
 _LABELS = ("status", "infeasible_reason", "binding_constraint")
@@ -101,7 +101,8 @@ def diff(
     common = common_cells(left, right, dict(at or {}))
     cubes = [side.measures((*names, *_LABELS), fixed) for side, fixed in zip((left, right), common.fixed, strict=True)]
     of = _on_common(common, (left, right), cubes)
-    changes = {name: number_change(*of(name), common.labels) for name in names}
+    pairs = {name: of(name) for name in names}
+    changes = {name: number_change(pair[0], pair[1], common.labels) for name, pair in pairs.items()}
     first = changes[names[0]]
     cell = first["change_pct_at"] or first["change_at"] or place_text((0,) * len(common.labels), common.labels)
     contracts = (left.inputs, right.inputs)
@@ -111,9 +112,7 @@ def diff(
     return Difference(
         labels=pd.DataFrame(list(common.only), columns=["axis", "only_in", "label"]),
         inputs=input_changes(left, right, common, cubes),
-        measures=pd.DataFrame(
-            [{"measure": name, "unit": dictionary()[name].unit, **changes[name]} for name in names]
-        ),
+        measures=pd.DataFrame([{"measure": name, "unit": dictionary()[name].unit, **changes[name]} for name in names]),
         flips=_flips({name: of(name) for name in _LABELS if all(name in cube for cube in cubes)}, common),
         why=why,
         cells=int(np.prod([len(axis) for axis in common.labels.values()], dtype=np.int64)),
@@ -156,7 +155,7 @@ def _flips(pairs: Mapping[str, tuple[xr.DataArray, ...]], common: Common) -> pd.
     rows = []
     shape = [len(axis) for axis in common.labels.values()]
     for name, pair in pairs.items():
-        a, b = (_whole(item, common).astype(object) for item in pair)
+        a, b = (whole(item, common.labels).astype(object) for item in pair)
         for at in np.argwhere(differs(a, b)).tolist() if a.size else []:
             rows.append({"measure": name, "a": a[tuple(at)], "b": b[tuple(at)], "at": tuple(at)})
     columns = ["measure", "a", "b", "cells", "first_at"]
@@ -169,19 +168,10 @@ def _flips(pairs: Mapping[str, tuple[xr.DataArray, ...]], common: Common) -> pd.
     return pd.DataFrame([(*key, *value) for key, value in counted.items()], columns=columns)
 
 
-def _whole(item: xr.DataArray, common: Common) -> np.ndarray:
-    order = [name for name in common.labels if name in item.dims]
-    values = np.asarray(item.transpose(*order).values)
-    shape = [len(axis) if name in order else 1 for name, axis in common.labels.items()]
-    return np.broadcast_to(values.reshape(shape), [len(axis) for axis in common.labels.values()])
-
-
 def _labels_at(cell: str, common: Common) -> dict[str, str]:
     return dict(part.split("=", 1) for part in cell.split(",") if part) if common.labels else {}
 
 
-def _why(
-    a: Inputs, b: Inputs, common: Common, shared: Mapping[str, str], names: tuple[str, ...]
-) -> pd.DataFrame:
+def _why(a: Inputs, b: Inputs, common: Common, shared: Mapping[str, str], names: tuple[str, ...]) -> pd.DataFrame:
     cells = [{**fixed, **shared} for fixed in common.fixed]
     return substituted(a, b, cells[0], cells[1], names)

@@ -31,8 +31,8 @@ def elasticities(
 ) -> pd.DataFrame:
     """d ln(measure) / d ln(input) at one cell, by central differences of logarithms over exp(-step) and exp(+step).
 
-    Measures that move in stairs are taken before rounding up and without spares (`replicas_fractional` for replicas), so
-    the value is that of a power law where there is one: exactly 1 for a bill over its price, -1 for replicas over
+    Measures that move in stairs are taken before rounding up and without spares (`replicas_fractional` for replicas),
+    so the value is that of a power law where there is one: exactly 1 for a bill over its price, -1 for replicas over
     `rho_target`.
 
     Returns
@@ -119,7 +119,9 @@ def _problems(names: Sequence[str], measures: Sequence[str], step: float) -> lis
     problems += [
         Problem(f"{name} moves in stairs and has no measure before rounding up", key="measures")
         for name in measures
-        if name in dictionary() and dictionary()[name].dtype != "float64" and name not in CONTINUOUS
+        if name in dictionary()
+        and dictionary()[name].dtype != "float64"
+        and name not in CONTINUOUS
         and not dictionary()[name].is_label
     ]
     if not 0 < step < 1:

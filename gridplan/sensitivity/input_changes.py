@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gridplan.dictionary import dictionary
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.cell import cell_index
 from gridplan.engine.field import Field
 from gridplan.sensitivity.cells import labelled_field
-from gridplan.sensitivity.changes import differs, place_text
+from gridplan.sensitivity.changes import differs, place_text, whole
 from gridplan.sensitivity.one_cell import values_of
 from gridplan.sensitivity.sides import Common, Side
 
@@ -35,7 +36,7 @@ def input_changes(left: Side, right: Side, common: Common, cubes: list[xr.Datase
     for name in found[0]:
         if name not in found[1] or name in common.labels:
             continue
-        a, b = (_whole(part[name], common) for part in found)
+        a, b = (whole(part[name], common.labels) for part in found)
         apart = np.argwhere(differs(a, b))
         if not len(apart):
             continue
@@ -43,8 +44,7 @@ def input_changes(left: Side, right: Side, common: Common, cubes: list[xr.Datase
         at = place_text(place, common.labels) if common.labels else ""
         labels = {axis: common.labels[axis][where] for axis, where in zip(common.labels, place, strict=True)}
         sources = [
-            origin_text(side.inputs, name, {**fixed, **labels})
-            for side, fixed in zip(sides, common.fixed, strict=True)
+            origin_text(side.inputs, name, {**fixed, **labels}) for side, fixed in zip(sides, common.fixed, strict=True)
         ]
         row = dictionary().get(name)
         unit = row.unit if row is not None else "1"
@@ -52,14 +52,15 @@ def input_changes(left: Side, right: Side, common: Common, cubes: list[xr.Datase
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _inputs(
-    side: Side, cube: xr.Dataset, common: Common, fixed: Mapping[str, str | float]
-) -> dict[str, xr.DataArray]:
+def _inputs(side: Side, cube: xr.Dataset, common: Common, fixed: Mapping[str, str | float]) -> dict[str, xr.DataArray]:
     """Effective values of the inputs on the common cells."""
     if side.inputs is None:
         cut = {axis: (labels[0],) if axis in fixed else labels for axis, labels in side.labels.items()}
-        return {str(name): common.of(item.reset_coords(drop=True), cut) for name, item in cube.coords.items()
-                if name not in cube.dims or name in fixed}
+        return {
+            str(name): common.of(item.reset_coords(drop=True), cut)
+            for name, item in cube.coords.items()
+            if name not in cube.dims or name in fixed
+        }
     inputs, axes = side.inputs, side.labels
     found = {}
     for name, item in inputs.stated.items():
@@ -69,29 +70,13 @@ def _inputs(
         elif item.data.dtype != object and np.isnan(item.data).all() and name in inputs.values:
             item = inputs.values[name]
         if item.data.ndim == len(axes):
-            found[name] = _selected(labelled_field(inputs, item), common, axes, fixed)
+            found[name] = _selected(labelled_field(inputs, item), common, side, fixed)
     return found
 
 
-def _selected(
-    item: xr.DataArray, common: Common, axes: Mapping[str, Any], fixed: Mapping[str, str | float]
-) -> xr.DataArray:
-    from types import SimpleNamespace
-    from typing import cast
-
-    from gridplan.engine.cell import label_index
-    from gridplan.engine.field import Space
-
-    place = label_index(cast(Inputs, SimpleNamespace(space=Space(axes))), fixed)
-    held = item.isel({name: at for name, at in place.items() if name in item.dims})
-    return common.of(held.reset_coords(drop=True), axes)
-
-
-def _whole(item: xr.DataArray, common: Common) -> np.ndarray:
-    order = [name for name in common.labels if name in item.dims]
-    values = np.asarray(item.transpose(*order).values)
-    shape = [len(axis) if name in order else 1 for name, axis in common.labels.items()]
-    return np.broadcast_to(values.reshape(shape), [len(axis) for axis in common.labels.values()])
+def _selected(item: xr.DataArray, common: Common, side: Side, fixed: Mapping[str, str | float]) -> xr.DataArray:
+    held = item.isel({name: at for name, at in side.positions(fixed).items() if name in item.dims})
+    return common.of(held.reset_coords(drop=True), side.labels)
 
 
 def origin_text(inputs: Inputs | None, name: str, labels: Mapping[str, str | float]) -> str:
@@ -100,8 +85,6 @@ def origin_text(inputs: Inputs | None, name: str, labels: Mapping[str, str | flo
         return "cube"
     if name not in inputs.origins:
         return ""
-    from gridplan.engine.cell import cell_index
-
     origin = inputs.origins[name](cell_index(inputs, labels))
     parts = (origin.cls, origin.provider, origin.source if origin.source != origin.provider else "", origin.as_of)
     return ", ".join(part for part in parts if part)

@@ -27,10 +27,10 @@ _TIMES = ("e2e_latency_s", "step_weights_s", "step_per_sequence_s", "step_per_co
 def library_scenarios(grid: Grid) -> tuple[tuple[Scenario, ...], dict[str, str]]:
     """The standard scenarios that this grid can have, and the others with the reason why they are left out.
 
-    Surge 1.5 times the peak, prompts twice as long, outputs 1.5 times, an FP8 cache, every stated limit at 0.8, one GPU,
-    node and zone lost, all spot nodes taken back, prices 1.2 times, an engine at 0.85 of its speed (achieved shares and
-    measured rates; stated times longer by as much), no prefix cache. A name that the contract has itself gets `_library`
-    behind it.
+    Surge 1.5 times the peak, prompts twice as long, outputs 1.5 times, an FP8 cache, every stated limit at 0.8, one
+    GPU, node and zone lost, all spot nodes taken back, prices 1.2 times, an engine at 0.85 of its speed (achieved
+    shares and measured rates; stated times longer by as much), no prefix cache. Where the contract has a scenario of
+    that name, `_library` stands behind it.
     """
     inputs = build_inputs(grid, lenient=True)
     moves = {

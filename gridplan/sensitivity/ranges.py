@@ -80,19 +80,19 @@ def _read(spec: Spec, unit: str) -> Range:
     if not isinstance(spec, str):
         if len(spec) != 2:
             raise ValueError("two numbers are due, low and high")
-        return _ordered(Range(*(parse_quantity(value, unit) for value in spec)))
+        return _ordered(Range(parse_quantity(spec[0], unit), parse_quantity(spec[1], unit)))
     ends = [part.strip() for part in spec.split(":")]
     if len(ends) != 2 or not all(ends):
         raise ValueError("LOW:HIGH is due, as 2:5, x0.5:x2, -20%:+20% or with units 20 ms:40 ms")
-    if any(end[0] in "xX×" for end in ends):
+    if any(end[0] in "xX" for end in ends):
         return _factors([_factor(end) for end in ends])
     if any(end[0] in "+-" for end in ends) and all(end.endswith("%") for end in ends):
         return _factors([1.0 + parse_quantity(end, "1") for end in ends])
-    return _ordered(Range(*(_value(end, unit) for end in ends)))
+    return _ordered(Range(_value(ends[0], unit), _value(ends[1], unit)))
 
 
 def _factor(text: str) -> float:
-    if text[0] not in "xX×":
+    if text[0] not in "xX":
         raise ValueError("both ends are factors (x0.5:x2) or none is")
     return parse_quantity(_number(text[1:]), "1")
 

@@ -56,4 +56,5 @@ def rate_note(cube: xr.Dataset, base: xr.Dataset, limits_moved: xr.DataArray) ->
     far = (cube.anchor_ratio < ANCHOR_RANGE[0]) | (cube.anchor_ratio > ANCHOR_RANGE[1])
     kept, far = xr.broadcast(kept, far)
     words = np.array([None, FAR_ANCHOR, NOT_MOVED], dtype=object)
-    return kept.copy(data=words[np.where(kept, 2, far.astype(int))])
+    found: xr.DataArray = kept.copy(data=words[np.where(kept, 2, far.astype(int))])
+    return found

@@ -33,9 +33,13 @@ class Side:
     inputs: Inputs | None = None
     cube: xr.Dataset | None = None
 
+    def positions(self, fixed: Mapping[str, str | float]) -> dict[str, int]:
+        """Positions of labels along their dimensions; ContractError for those that are not there."""
+        return label_index(cast(Inputs, SimpleNamespace(space=Space(self.labels))), fixed)
+
     def measures(self, names: Iterable[str], fixed: Mapping[str, str | float]) -> xr.Dataset:
         """The measures where some dimensions are fixed; those of a cube that it holds."""
-        index = label_index(cast(Inputs, SimpleNamespace(space=Space(self.labels))), fixed)
+        index = self.positions(fixed)
         if self.inputs is not None:
             return cube_of(cut_to(self.inputs, index), names)
         cube = cast("xr.Dataset", self.cube)
@@ -48,8 +52,9 @@ def side_of(given: Grid | xr.Dataset) -> Side:
         inputs = build_inputs(given)
         return Side(inputs.space.labels, inputs)
     labels = {str(name): tuple(given[name].values.tolist()) for name in given.coords if name in given.dims}
-    return Side({name: tuple(float(x) if isinstance(x, int) else x for x in axis) for name, axis in labels.items()},
-                cube=given)
+    return Side(
+        {name: tuple(float(x) if isinstance(x, int) else x for x in axis) for name, axis in labels.items()}, cube=given
+    )
 
 
 @dataclass(frozen=True)

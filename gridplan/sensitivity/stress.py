@@ -134,14 +134,14 @@ def _as_bought(inputs: Inputs, cube: xr.Dataset, free: xr.Dataset) -> dict[str, 
     if SPOT_LOSS in names or f"{SPOT_LOSS}_library" in names:
         rows = xr.DataArray([str(name).startswith(SPOT_LOSS) for name in names], {"scenario": list(names)}, "scenario")
         rows = rows & xr.DataArray([i >= len(inputs.grid.scenarios) for i in range(len(names))], dims="scenario")
-        left = xr.where(rows, bought.replicas_without_spot, left)
+        left = bought.replicas_without_spot.where(rows, left)
     same = _same_replica(inputs, cube)
     left = left.where(same)
     limits = ~np.isnan(free.arrival_rate_slo_after_loss)
     found = carried(left, _arrival(inputs, free), free.lambda_safe, free.lambda_instance, limits)
     reason = free.infeasible_reason
     # What the nominal plan cannot be bought for, or is no plan at all, breaks nothing here: it is not there.
-    stands = xr.where(same & ~np.isnan(bought.replicas_deployed), reason, None)
+    stands = _labels(reason, same & ~np.isnan(bought.replicas_deployed))
     found["bought_breaks"] = breaks(found["bought_headroom_kept"], found["bought_slo_held"], stands)
     bare = ~np.isnan(bought.replicas_deployed)
     bare, same = xr.broadcast(bare, same)
@@ -150,9 +150,19 @@ def _as_bought(inputs: Inputs, cube: xr.Dataset, free: xr.Dataset) -> dict[str, 
     return {"bought_replicas": bought.replicas_deployed, **found, "bought_note": note}
 
 
+def _labels(labels: xr.DataArray, kept: xr.DataArray) -> xr.DataArray:
+    """Labels where `kept` holds, else None."""
+    import xarray as xr
+
+    labels, kept = xr.broadcast(labels, kept)
+    found = labels.values.copy()
+    found[~kept.values] = None
+    return labels.copy(data=found)
+
+
 def _same_replica(inputs: Inputs, cube: xr.Dataset) -> xr.DataArray:
     """Whether a scenario leaves the hardware of a replica as it was bought."""
-    same = cube.gpus_per_replica == nominal_of(cube).gpus_per_replica
+    same: xr.DataArray = cube.gpus_per_replica == nominal_of(cube).gpus_per_replica
     for name in ("gpu", "instance"):
         labels = labelled_field(inputs, inputs.labels.get(name, inputs.stated[name]))
         if "scenario" in labels.dims:
@@ -164,8 +174,10 @@ def _rows(found: Mapping[str, xr.DataArray], inputs: Inputs) -> xr.Dataset:
     """All columns on scenario and the axes of the cube, in its order."""
     import xarray as xr
 
-    labels = {name: np.array(axis, float if isinstance(axis[0], float) else object)
-              for name, axis in inputs.space.labels.items()}
+    labels = {
+        name: np.array(axis, float if isinstance(axis[0], float) else object)
+        for name, axis in inputs.space.labels.items()
+    }
     order = list(labels)
     columns = {}
     for name, item in found.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridplan.contract.grid import Change, Grid, Scenario, Workload
+from gridplan.contract.grid import Axis, Given, Grid, Workload
 from gridplan.dictionary import dictionary
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.cell import cell_index
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["substituted"]
 
-LENGTHS = "lengths of requests"
+LENGTHS = "lengths and classes"
 CATALOG = "catalog entries"
 MEASURED_AT = "settings of the measurement"
 INTERACTION = "interaction"
@@ -50,7 +50,7 @@ def substituted(a: Inputs, b: Inputs, at_a: Cell, at_b: Cell, names: tuple[str, 
         for name in names:
             effect = numbers[name] - first[name]
             totals[name] += 0.0 if np.isnan(effect) else effect
-            said = note or _note(first, numbers, name)
+            said = note or _note(unit, first, numbers, name)
             rows.append((unit, name, first[name], numbers[name], effect, said))
     rows += [
         (INTERACTION, name, first[name], last[name], _rest(last[name] - first[name] - totals[name], last[name]), None)
@@ -59,14 +59,15 @@ def substituted(a: Inputs, b: Inputs, at_a: Cell, at_b: Cell, names: tuple[str, 
     return pd.DataFrame(rows, columns=["input", "measure", "a", "alone", "effect", "note"])
 
 
-def _note(first: Mapping[str, float], numbers: Mapping[str, float], name: str) -> str | None:
+def _note(unit: str, first: Mapping[str, float], numbers: Mapping[str, float], name: str) -> str | None:
     """No plan, or a measured rate that should have followed and was not restated."""
     if np.isnan(numbers[name]) and not np.isnan(first[name]):
         return "no plan with this change alone"
     if first["capacity_source"] != 1.0 or numbers["capacity_source"] != 1.0:
         return None
     changed = {key: not np.isclose(numbers[key], first[key], rtol=1e-9, equal_nan=True) for key in _RATES}
-    return NOT_MOVED if changed["lambda_analytical"] and not changed["lambda_instance"] else None
+    kept = unit == LENGTHS or not changed["lambda_instance"]
+    return NOT_MOVED if changed["lambda_analytical"] and kept else None
 
 
 def _rest(value: float, scale: float) -> float:
@@ -77,10 +78,16 @@ def _rest(value: float, scale: float) -> float:
 def _each_alone(
     a: Inputs, b: Inputs, at_a: Cell, at_b: Cell, names: tuple[str, ...]
 ) -> dict[str, tuple[Mapping[str, float], str | None]]:
-    """The measures of A with each unit of change alone, and why there are none."""
+    """The measures of A with each unit of change alone, and why there are none.
+
+    The contract itself is edited, not a scenario added: a scenario would scale a measured rate, while a contract that
+    states another setting says that the rate was measured there.
+    """
     grid = _with_entries_of(a.grid, b.grid, a.grid)
     sets, gone = _stated_changes(a, b, at_a, at_b)
-    found = _by_scenarios(grid, sets, at_a, names)
+    found = {}
+    for name, value in sets.items():
+        found[name] = _alone(*_edited(grid, name, value, at_a), names)
     for name in gone:
         found[name] = _alone(_without(grid, name), at_a, names)
     if _lengths_differ(a, b, at_a, at_b):
@@ -111,7 +118,7 @@ def _stated_changes(a: Inputs, b: Inputs, at_a: Cell, at_b: Cell) -> tuple[dict[
         if empty[1]:
             gone.append(name)
         elif empty[0] or bool(differs(np.array([values[0]], _kind(row)), np.array([values[1]], _kind(row)))[0]):
-            sets[name] = values[1] if row.is_label else float(values[1])
+            sets[name] = values[1]
     return sets, gone
 
 
@@ -119,42 +126,15 @@ def _kind(row: Any) -> Any:
     return object if row.is_label else np.float64
 
 
-def _by_scenarios(
-    grid: Grid, sets: Mapping[str, Any], at: Cell, names: tuple[str, ...]
-) -> dict[str, tuple[Mapping[str, float], str | None]]:
-    """Every value of B in a scenario of its own, on top of the one of the cell: one cube for all."""
-    own = next((item for item in grid.scenarios if item.name == at.get("scenario", "nominal")), None)
-    base = Scenario("nominal", own.changes if own else {}, own.classes if own else {})
-    rows = {name: Scenario(f"{name} as in B", {**base.changes, name: Change("set", value)}, base.classes)
-            for name, value in sets.items()}
-    fixed = {name: label for name, label in at.items() if name != "scenario"}
-
-    wanted = (*dict.fromkeys((*names, *_RATES)), "capacity_source")
-
-    def evaluated(chosen: Mapping[str, Scenario]) -> dict[str, tuple[Mapping[str, float], str | None]]:
-        moved = replace(grid, scenarios=(base, *chosen.values()))
-        index = cell_index(build_inputs(moved), fixed)
-        cube = cube_of(inputs_at(moved, {name: at for name, at in index.items() if name != "scenario"}), wanted)
-        found: dict[str, tuple[Mapping[str, float], str | None]] = {}
-        for place, name in enumerate(chosen, start=1):
-            numbers = {
-                key: cube[key].isel(scenario=place) if "scenario" in cube[key].dims else cube[key] for key in wanted
-            }
-            found[name] = ({key: _number(item) for key, item in numbers.items()}, None)
-        return found
-
-    if not rows:
-        return {}
-    try:
-        return evaluated(rows)
-    except ContractError:  # one of them contradicts the rest of A: then each by itself, to say which
-        found = {}
-        for name, scenario in rows.items():
-            try:
-                found |= evaluated({name: scenario})
-            except ContractError as error:
-                found[name] = (dict.fromkeys(names, np.nan), f"not alone: {error.problems[0].message}")
-        return found
+def _edited(grid: Grid, name: str, value: float | str, at: Cell) -> tuple[Grid, Cell]:
+    """The contract that states this value for the cell, and the labels of the cell in it."""
+    if grid.axis(name) is not None:
+        label = value if isinstance(value, str) else float(value)
+        axes = tuple(Axis(name, (label,)) if axis.name == name else axis for axis in grid.axes)
+        return _without(replace(grid, axes=axes), name), {**at, name: label}
+    stated = Given(value, dictionary()[name].cls, "B")
+    bare = _without(grid, name)
+    return replace(bare, given={**bare.given, name: stated}), at
 
 
 def _alone(grid: Grid, at: Cell, names: tuple[str, ...]) -> tuple[Mapping[str, float], str | None]:
@@ -171,9 +151,9 @@ def _numbers(grid: Grid, at: Cell, names: tuple[str, ...]) -> dict[str, float]:
 
 
 def _number(item: xr.DataArray) -> float:
-    """A single value; of the source of a rate 1 where it is measured."""
+    """A single value; of the source of a rate 1 where a measurement is behind it."""
     value = item.values.ravel()[0]
-    return float(value == "measured") if item.dtype == object else float(value)
+    return float(value in ("measured", "scaled")) if item.dtype == object else float(value)
 
 
 def _with_entries_of(first: Grid, other: Grid, into: Grid) -> Grid:
@@ -205,13 +185,17 @@ def _workload(grid: Grid, at: Cell) -> Workload | None:
 
 
 def _lengths_differ(a: Inputs, b: Inputs, at_a: Cell, at_b: Cell) -> bool:
-    """Whether the classes or lengths of the cell differ, by their effective values."""
-    arrays = []
+    """Whether lengths of the cell differ by their effective values, or what classes state of themselves."""
+    arrays, own = [], []
     for side, at in ((a, at_a), (b, at_b)):
         index = cell_index(side, at)
         names = ("class_weight", "class_prompt_tokens", "class_output_tokens", "class_output_tokens_scv")
         arrays.append([side.values[name].at(side.space, index) for name in names])
-    return any(left.shape != right.shape or bool(differs(left, right).any()) for left, right in zip(*arrays, strict=True))
+        workload = _workload(side.grid, at)
+        classes = workload.classes if workload is not None else ()
+        own.append([{name: given.value for name, given in item.own.items()} for item in classes])
+    pairs = zip(*arrays, strict=True)
+    return own[0] != own[1] or any(x.shape != y.shape or bool(differs(x, y).any()) for x, y in pairs)
 
 
 def _with_lengths(grid: Grid, other: Grid, at_other: Cell) -> Grid:
@@ -221,8 +205,11 @@ def _with_lengths(grid: Grid, other: Grid, at_other: Cell) -> Grid:
         return grid
     lengths = {name: source.given[name] for name in _LENGTHS if name in source.given}
     workloads = tuple(
-        replace(item, classes=source.classes,
-                given={**{key: value for key, value in item.given.items() if key not in _LENGTHS}, **lengths})
+        replace(
+            item,
+            classes=source.classes,
+            given={**{key: value for key, value in item.given.items() if key not in _LENGTHS}, **lengths},
+        )
         for item in grid.workloads
     )
     return replace(grid, workloads=workloads)

@@ -140,8 +140,9 @@ def _table(
     order = sorted(range(len(rows)), key=lambda at: first[rows[at]["input"]])
     table = table.iloc[order].reset_index(drop=True)
     table.attrs = {
-        "cell": ", ".join(f"{name}={label if isinstance(label, str) else f'{label:.12g}'}"
-                          for name, label in cell.labels.items()),
+        "cell": ", ".join(
+            f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in cell.labels.items()
+        ),
         "units": {name: dictionary()[name].unit for name in names},
         "warnings": "\n".join(moved.inputs.warnings),
         "finding": finding_of([rows[at] for at in order], names[0]),
