@@ -97,9 +97,17 @@ def _inputs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "count": f"{row['changed']:,} of {row['cells']:,}",
             "a": format_quantity(row["a"], row["unit"]),
             "b": format_quantity(row["b"], row["unit"]),
+            "a_source": _first_source(row["a_source"]),
+            "b_source": _first_source(row["b_source"]),
         }
         for row in rows
     ]
+
+
+def _first_source(text: str) -> str:
+    """Of several sources the first one; all are in --json."""
+    first, more, _ = text.partition("; ")
+    return f"{first}; ..." if more else first
 
 
 def _measures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 from gridplan.chain.redundancy import left_of, stated_losses
 from gridplan.formulas import failure_domain_code
 from gridplan.formulas.fleet import carries
+from gridplan.sensitivity.cells import labels_like
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,14 +39,16 @@ def carried(
     """
     safe, most = replicas_left * lambda_safe, replicas_left * lambda_instance
     within = most.where(holds_limits)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept, held = carries(arrival_rate, safe), carries(arrival_rate, within)
     return {
         "bought_replicas_left": replicas_left,
         "bought_arrival_rate_safe": safe,
         "bought_arrival_rate_slo": within,
         "bought_utilization": arrival_rate / most.where(most > 0),
         "bought_utilization_safe": arrival_rate / safe.where(safe > 0),
-        "bought_headroom_kept": carries(arrival_rate, safe),
-        "bought_slo_held": carries(arrival_rate, within),
+        "bought_headroom_kept": kept,
+        "bought_slo_held": held,
     }
 
 
@@ -89,4 +92,4 @@ def breaks(headroom_kept: xr.DataArray, slo_held: xr.DataArray, replica_reason: 
         default=-1,
     )
     words = np.array([*BREAKS, None], dtype=object)
-    return kept.copy(data=words[label])
+    return labels_like(kept, words[label])

@@ -20,7 +20,7 @@ from gridplan.errors import ContractError, Problem, suggestion
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["cube_of", "inputs_at", "labelled_field", "measure_problems", "refuse", "text_or_none"]
+__all__ = ["cube_of", "inputs_at", "labelled_field", "labels_like", "measure_problems", "refuse"]
 
 
 def inputs_at(grid: Grid, index: Mapping[str, int]) -> Inputs:
@@ -68,9 +68,13 @@ def measure_problems(names: Iterable[str]) -> list[Problem]:
     return found
 
 
-def text_or_none(value: object) -> str | None:
-    """A label out of an array of objects; null is None."""
-    return value if isinstance(value, str) else None
+def labels_like(item: xr.DataArray, labels: np.ndarray) -> xr.DataArray:
+    """Labels, null as None, on the dimensions of another array."""
+    import xarray as xr
+
+    # Without the fast path xarray passes objects through a pandas Series, which from pandas 3 on turns None into NaN.
+    variable = xr.Variable(item.dims, labels, fastpath=True)
+    return xr.DataArray(variable, {name: item.coords[name] for name in item.dims if name in item.coords})
 
 
 def refuse(problems: list[Problem]) -> None:

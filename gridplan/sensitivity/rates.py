@@ -8,7 +8,7 @@ import numpy as np
 
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.summary import ANCHOR_RANGE
-from gridplan.sensitivity.cells import labelled_field
+from gridplan.sensitivity.cells import labelled_field, labels_like
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,5 +56,4 @@ def rate_note(cube: xr.Dataset, base: xr.Dataset, limits_moved: xr.DataArray) ->
     far = (cube.anchor_ratio < ANCHOR_RANGE[0]) | (cube.anchor_ratio > ANCHOR_RANGE[1])
     kept, far = xr.broadcast(kept, far)
     words = np.array([None, FAR_ANCHOR, NOT_MOVED], dtype=object)
-    found: xr.DataArray = kept.copy(data=words[np.where(kept, 2, far.astype(int))])
-    return found
+    return labels_like(kept, words[np.where(kept, 2, far.astype(int))])

@@ -15,7 +15,7 @@ from gridplan.engine.inputs import build_inputs
 from gridplan.errors import ContractError, Problem
 from gridplan.formulas import replicas_per_node
 from gridplan.sensitivity.bought import breaks, carried, left_after_loss
-from gridplan.sensitivity.cells import cube_of, inputs_at, labelled_field
+from gridplan.sensitivity.cells import cube_of, inputs_at, labelled_field, labels_like
 from gridplan.sensitivity.library import SPOT_LOSS, library_scenarios
 from gridplan.sensitivity.rates import moved_limits, rate_note
 from gridplan.sensitivity.stress_columns import described, with_deltas
@@ -76,7 +76,8 @@ def stress(grid: Grid, library: bool = False, at: Mapping[str, str | float] | No
     >>> float(lost.bought_arrival_rate_safe), str(lost.bought_breaks.values)
     (56.0, 'headroom')
     """
-    moved, left_out = _with_library(grid, library)
+    added, left_out = library_scenarios(grid) if library else ((), {})
+    moved = _with_rows(grid, added)
     fixed = dict(at or {})
     if "scenario" in fixed:
         raise ContractError([Problem("scenarios are the rows of this table, not fixed", key="at")])
@@ -85,7 +86,8 @@ def stress(grid: Grid, library: bool = False, at: Mapping[str, str | float] | No
     cube = cube_of(inputs, _READ)
     found = {name: _arrival(inputs, cube) if name == "arrival_rate" else cube[name] for name in REPLANNED}
     found |= {"rate_note": rate_note(cube, nominal_of(cube), moved_limits(inputs))}
-    found |= _as_bought(inputs, cube, _uncapped(moved, index, cube))
+    spot = next((row.name for row in added if row.name in (SPOT_LOSS, f"{SPOT_LOSS}_library")), None)
+    found |= _as_bought(inputs, cube, _uncapped(moved, index, cube), spot)
     table = with_deltas(_rows(found, inputs))
     table.attrs = {**cube.attrs, "left_out": "; ".join(f"{name}: {why}" for name, why in left_out.items())}
     return described(table)
@@ -96,15 +98,15 @@ def nominal_of(cube: xr.Dataset) -> xr.Dataset:
     return cube.sel(scenario="nominal", drop=True) if "scenario" in cube.dims else cube
 
 
-def _with_library(grid: Grid, library: bool) -> tuple[Grid, dict[str, str]]:
-    added, left_out = library_scenarios(grid) if library else ((), {})
+def _with_rows(grid: Grid, added: tuple[Scenario, ...]) -> Grid:
+    """The grid with standard scenarios behind its own."""
     if not grid.scenarios and not added:
         said = "this grid has no scenarios: state some, or ask for the standard ones (library)"
         raise ContractError([Problem(said, file=grid.path, key="scenarios")])
     if not grid.scenarios and grid.shifts:
         raise ContractError([Problem("a grid whose inputs a study moves has no room for scenarios", key="library")])
     own = grid.scenarios or (Scenario("nominal", {}, {}),)
-    return replace(grid, scenarios=(*own, *added)), left_out
+    return replace(grid, scenarios=(*own, *added))
 
 
 def _arrival(inputs: Inputs, cube: xr.Dataset) -> xr.DataArray:
@@ -117,23 +119,24 @@ def _uncapped(grid: Grid, index: Mapping[str, int], cube: xr.Dataset) -> xr.Data
     capped = {"budget_exceeded", "power_exceeded"} & set(cube.infeasible_reason.values.ravel().tolist())
     if not capped:
         return cube
-    free = np.full((1,) * len(build_inputs(grid).space.names), 1e15)
-    lifted = {name: Shift("set", free) for name in ("budget_usd_per_month", "power_budget_kw")}
+    far = np.full((1,) * len(build_inputs(grid).space.names), 1e9)
+    lifted = {name: Shift("multiply", far) for name in ("budget_usd_per_month", "power_budget_kw")}
     return cube_of(inputs_at(replace(grid, shifts={**grid.shifts, **lifted}), index), _READ)
 
 
-def _as_bought(inputs: Inputs, cube: xr.Dataset, free: xr.Dataset) -> dict[str, xr.DataArray]:
-    """The fleet of the nominal plan under each scenario; `free` are the rates without budgets."""
+def _as_bought(inputs: Inputs, cube: xr.Dataset, free: xr.Dataset, spot: str | None) -> dict[str, xr.DataArray]:
+    """The fleet of the nominal plan under each scenario; `free` are the rates without budgets.
+
+    `spot` is the scenario that takes all spot nodes back, if there is one.
+    """
     import xarray as xr
 
     bought = nominal_of(cube)
     of = {name: labelled_field(inputs, inputs.stated[name]) for name in ("lost_units", "lost_domain", "zones")}
     per_node = replicas_per_node(labelled_field(inputs, inputs.values["gpus_per_node"]), cube.gpus_per_replica)
     left = left_after_loss(bought.replicas_deployed, of["lost_units"], of["lost_domain"], per_node, of["zones"])
-    names = inputs.space.labels["scenario"]
-    if SPOT_LOSS in names or f"{SPOT_LOSS}_library" in names:
-        rows = xr.DataArray([str(name).startswith(SPOT_LOSS) for name in names], {"scenario": list(names)}, "scenario")
-        rows = rows & xr.DataArray([i >= len(inputs.grid.scenarios) for i in range(len(names))], dims="scenario")
+    if spot is not None:
+        rows = xr.DataArray(cube.indexes["scenario"] == spot, {"scenario": cube.scenario}, "scenario")
         left = bought.replicas_without_spot.where(rows, left)
     same = _same_replica(inputs, cube)
     left = left.where(same)
@@ -146,7 +149,7 @@ def _as_bought(inputs: Inputs, cube: xr.Dataset, free: xr.Dataset) -> dict[str, 
     bare = ~np.isnan(bought.replicas_deployed)
     bare, same = xr.broadcast(bare, same)
     words = np.array([None, "replica_changed", "no_nominal_plan"], dtype=object)
-    note = bare.copy(data=words[np.where(~bare, 2, (~same).astype(int))])
+    note = labels_like(bare, words[np.where(~bare, 2, (~same).astype(int))])
     return {"bought_replicas": bought.replicas_deployed, **found, "bought_note": note}
 
 
@@ -157,7 +160,7 @@ def _labels(labels: xr.DataArray, kept: xr.DataArray) -> xr.DataArray:
     labels, kept = xr.broadcast(labels, kept)
     found = labels.values.copy()
     found[~kept.values] = None
-    return labels.copy(data=found)
+    return labels_like(labels, found)
 
 
 def _same_replica(inputs: Inputs, cube: xr.Dataset) -> xr.DataArray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridplan.contract.grid import Axis, Given, Grid, Workload
+from gridplan.contract.grid import Axis, By, Change, Given, Grid, Scenario, Workload
 from gridplan.dictionary import dictionary
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.cell import cell_index
@@ -84,12 +84,12 @@ def _each_alone(
     states another setting says that the rate was measured there.
     """
     grid = _with_entries_of(a.grid, b.grid, a.grid)
-    sets, gone = _stated_changes(a, b, at_a, at_b)
     found = {}
-    for name, value in sets.items():
-        found[name] = _alone(*_edited(grid, name, value, at_a), names)
-    for name in gone:
-        found[name] = _alone(_without(grid, name), at_a, names)
+    for name in _stated_changes(a, b, at_a, at_b):
+        try:
+            found[name] = _alone(*_edited(grid, b.grid, name, at_a, at_b), names)
+        except ContractError as error:
+            found[name] = (dict.fromkeys(names, np.nan), f"not alone: {error.problems[0].message}")
     if _lengths_differ(a, b, at_a, at_b):
         found[LENGTHS] = _alone(_with_lengths(grid, b.grid, at_b), at_a, names)
     if a.grid.catalog != b.grid.catalog or _folder(a.grid) != _folder(b.grid):
@@ -99,42 +99,63 @@ def _each_alone(
     return found
 
 
-def _stated_changes(a: Inputs, b: Inputs, at_a: Cell, at_b: Cell) -> tuple[dict[str, Any], list[str]]:
-    """Inputs that a contract states and that differ in the cell: the values of B, and those that B does not have."""
+def _stated_changes(a: Inputs, b: Inputs, at_a: Cell, at_b: Cell) -> list[str]:
+    """Inputs that a contract states, and that differ in the cell or in what the contracts say for it."""
     speaks = [Resolver(side.grid) for side in (a, b)]
     index = [cell_index(side, at) for side, at in ((a, at_a), (b, at_b))]
-    sets, gone = {}, []
+    found = []
     for name in dict.fromkeys([*a.stated, *b.stated]):
         row = dictionary().get(name)
         if row is None or name in _LENGTHS or not any(resolver.is_given(name) for resolver in speaks):
             continue
-        values = [
-            side.stated[name].at(side.space, place) if name in side.stated else None
+        none = None if row.is_label else np.nan
+        left, right = (
+            np.array([side.stated[name].at(side.space, place) if name in side.stated else none], _kind(row))
             for side, place in zip((a, b), index, strict=True)
-        ]
-        empty = [value is None or (isinstance(value, float) and np.isnan(value)) for value in values]
-        if all(empty):
-            continue
-        if empty[1]:
-            gone.append(name)
-        elif empty[0] or bool(differs(np.array([values[0]], _kind(row)), np.array([values[1]], _kind(row)))[0]):
-            sets[name] = values[1]
-    return sets, gone
+        )
+        said = [_said(side.grid, name, at)[1:] for side, at in ((a, at_a), (b, at_b))]
+        if bool(differs(left, right)[0]) or said[0] != said[1]:
+            found.append(name)
+    return found
+
+
+def _said(grid: Grid, name: str, at: Cell) -> tuple[Given | None, Any, Any]:
+    """What a contract states of an input for a cell, its value, and what the cell's scenario does to it."""
+    workload = _workload(grid, at)
+    given = grid.given.get(name) or (workload.given.get(name) if workload is not None else None)
+    if grid.axis(name) is not None:
+        given = Given(at[name], dictionary()[name].cls, "axis of the contract")
+    change = next((item.changes.get(name) for item in grid.scenarios if item.name == at.get("scenario")), None)
+    return given, None if given is None else given.value, None if change is None else (change.op, change.value)
 
 
 def _kind(row: Any) -> Any:
     return object if row.is_label else np.float64
 
 
-def _edited(grid: Grid, name: str, value: float | str, at: Cell) -> tuple[Grid, Cell]:
-    """The contract that states this value for the cell, and the labels of the cell in it."""
+def _edited(grid: Grid, other: Grid, name: str, at: Cell, at_other: Cell) -> tuple[Grid, Cell]:
+    """The contract that states one input for the cell as the other one does, and the labels of the cell in it."""
+    given, value, change = _said(other, name, at_other)
+    edited, cell = _without(grid, name), dict(at)
     if grid.axis(name) is not None:
-        label = value if isinstance(value, str) else float(value)
-        axes = tuple(Axis(name, (label,)) if axis.name == name else axis for axis in grid.axes)
-        return _without(replace(grid, axes=axes), name), {**at, name: label}
-    stated = Given(value, dictionary()[name].cls, "B")
-    bare = _without(grid, name)
-    return replace(bare, given={**bare.given, name: stated}), at
+        if given is None or isinstance(value, By):
+            raise ContractError(f"{name} is an axis of A, and B states no single value of it")
+        cell[name] = value if isinstance(value, str) else float(value)
+        axes = tuple(Axis(name, (cell[name],)) if axis.name == name else axis for axis in edited.axes)
+        edited = replace(edited, axes=axes)
+    elif given is not None:
+        edited = replace(edited, given={**edited.given, name: given})
+    if change is not None:
+        scenarios = edited.scenarios or (Scenario("nominal", {}, {}),)
+        own = at.get("scenario", "nominal")
+        moved = {name: Change(*change)}
+        edited = replace(
+            edited,
+            scenarios=tuple(
+                replace(item, changes={**item.changes, **moved}) if item.name == own else item for item in scenarios
+            ),
+        )
+    return edited, cell
 
 
 def _alone(grid: Grid, at: Cell, names: tuple[str, ...]) -> tuple[Mapping[str, float], str | None]:
