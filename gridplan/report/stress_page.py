@@ -95,7 +95,7 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     more = row["replicas_delta"]
     return {
         **row,
-        "rate": _bare(row["arrival_rate"]),
+        "rate": _bare(row["arrival_rate_in_scenario"]),
         "lambda_safe": _bare(row["lambda_safe"]),
         "replicas_delta": None if more is None else f"{more:+d}" if more else "0",
         "bill": None if row["usd_per_month"] is None else f"{row['usd_per_month']:,.2f}",

@@ -42,9 +42,10 @@ def number_change(a: xr.DataArray, b: xr.DataArray, labels: Labels) -> NumberCha
     """
     left, right = whole(a, labels), whole(b, labels)
     null_a, null_b = np.isnan(left), np.isnan(right)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         change = np.where(differs(left, right), right - left, np.where(null_a | null_b, np.nan, 0.0))
-        share = np.where((left != 0) | np.isnan(left), 100.0 * change / np.abs(left), np.nan)
+        share = 100.0 * change / np.abs(left)
+    share = np.where(np.isfinite(share), share, np.nan)
     found: NumberChange = {
         "cells": left.size,
         "changed": int(np.count_nonzero(differs(left, right))),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridplan.contract.grid import Change, Grid, Scenario
 from gridplan.engine.bundle import Inputs
@@ -60,9 +62,17 @@ Move = Mapping[str, Change | Mapping[str, Change]]
 """Changes of inputs, and of the inputs of classes by the name of the class."""
 
 
+def _nominal(inputs: Inputs, name: str) -> NDArray[Any]:
+    """An input in the nominal scenario: what a scenario multiplies."""
+    data, labels = inputs.stated[name].data, inputs.space.labels
+    if "scenario" not in labels or "scenario" not in inputs.stated[name].dims:
+        return data
+    return data.take([labels["scenario"].index("nominal")], axis=list(labels).index("scenario"))
+
+
 def _known(inputs: Inputs, name: str) -> bool:
     """Whether some cell has a number for it."""
-    return name in inputs.stated and not bool(np.isnan(inputs.stated[name].data).all())
+    return name in inputs.stated and not bool(np.isnan(_nominal(inputs, name)).all())
 
 
 def _times(inputs: Inputs, names: tuple[str, ...], factor: float) -> dict[str, Change]:
@@ -105,8 +115,8 @@ def _losses(inputs: Inputs) -> dict[str, Move | str]:
     def lost(domain: str) -> Move:
         return {"lost_units": Change("set", 1.0), "lost_domain": Change("set", domain)}
 
-    zones = bool((inputs.stated["zones"].data > 1).any())
-    spot = bool((inputs.stated["spot_share"].data > 0).any()) or "spot" in inputs.stated["purchase"].unique
+    zones = bool((_nominal(inputs, "zones") > 1).any())
+    spot = bool((_nominal(inputs, "spot_share") > 0).any()) or "spot" in _nominal(inputs, "purchase")
     return {
         "gpu_loss": lost("gpu"),
         "node_loss": lost("node") if _known(inputs, "gpus_per_node") else "no size of a node is known",
@@ -123,5 +133,5 @@ def _no_hits(grid: Grid, inputs: Inputs) -> Move | str:
         for item in workload.classes
         if item.name and "prefix_hit_ratio" in item.own
     }
-    shared = none if bool((inputs.stated["prefix_hit_ratio"].data > 0).any()) else {}
+    shared = none if bool((_nominal(inputs, "prefix_hit_ratio") > 0).any()) else {}
     return {**shared, **own} or "no prompt token is cached"

@@ -55,6 +55,10 @@ class Cell:
         """The number that an input has here, NaN where it has none; of lengths of classes their mean."""
         return float(values_of(self.inputs, name).ravel()[0])
 
+    def own_of_classes(self, name: str) -> bool:
+        """Whether a class of the workload has a value of its own in place of the contract's."""
+        return any(name in item.own for workload in self.grid.workloads for item in workload.classes)
+
     def has_classes(self, name: str) -> bool:
         """Whether the classes of the workload state this length, each its own."""
         return name in _LENGTHS and any(workload.classes for workload in self.grid.workloads)

@@ -104,7 +104,8 @@ def common_cells(a: Side, b: Side, at: Mapping[str, str | float]) -> Common:
                 fixed[which][name] = at[name]
             elif len(having) == 1:
                 if len(axis) > 1 and not (name == "scenario" and "nominal" in axis):
-                    shown = ", ".join(map(str, axis[:8])) + (", ..." if len(axis) > 8 else "")
+                    texts = [label if isinstance(label, str) else f"{label:.12g}" for label in axis[:8]]
+                    shown = ", ".join([*texts, *(["..."] if len(axis) > 8 else [])])
                     problems.append(Problem(f"only {which} has the axis {name}: fix it at one of: {shown}", key="at"))
                 fixed[which][name] = "nominal" if name == "scenario" and "nominal" in axis else axis[0]
         if len(having) == 2 and name not in at:

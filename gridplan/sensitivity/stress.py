@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["REPLANNED", "stress"]
 
 REPLANNED = (
-    *("arrival_rate", "lambda_instance", "lambda_safe", "replicas_active", "replicas", "nodes", "gpus_deployed"),
+    *("lambda_instance", "lambda_safe", "replicas_active", "replicas", "nodes", "gpus_deployed"),
     *("usd_per_month", "usd_per_mtok_output", "utilization_deployed", "utilization_deployed_safe"),
     *("lambda_basis", "binding_constraint", "infeasible_reason"),
 )
@@ -36,7 +36,7 @@ _BESIDE = (
     *("replicas_deployed", "gpus_per_replica", "arrival_rate_slo_after_loss", "replicas_without_spot"),
     *("capacity_source", "anchor_ratio", "lambda_analytical"),
 )
-_READ = (*(name for name in REPLANNED if name != "arrival_rate"), *_BESIDE)
+_READ = (*REPLANNED, *_BESIDE)
 
 
 def stress(grid: Grid, library: bool = False, at: Mapping[str, str | float] | None = None) -> xr.Dataset:
@@ -84,7 +84,7 @@ def stress(grid: Grid, library: bool = False, at: Mapping[str, str | float] | No
     index = label_index(build_inputs(moved), fixed)
     inputs = inputs_at(moved, index)
     cube = cube_of(inputs, _READ)
-    found = {name: _arrival(inputs, cube) if name == "arrival_rate" else cube[name] for name in REPLANNED}
+    found = {"arrival_rate_in_scenario": _arrival(inputs), **{name: cube[name] for name in REPLANNED}}
     found |= {"rate_note": rate_note(cube, nominal_of(cube), moved_limits(inputs))}
     spot = next((row.name for row in added if row.name in (SPOT_LOSS, f"{SPOT_LOSS}_library")), None)
     found |= _as_bought(inputs, cube, _uncapped(moved, index, cube), spot)
@@ -109,8 +109,8 @@ def _with_rows(grid: Grid, added: tuple[Scenario, ...]) -> Grid:
     return replace(grid, scenarios=(*own, *added))
 
 
-def _arrival(inputs: Inputs, cube: xr.Dataset) -> xr.DataArray:
-    """The peak of each row [req/s]: a coordinate, or an axis as the scenario changes it."""
+def _arrival(inputs: Inputs) -> xr.DataArray:
+    """The peak of each row [req/s], also where its rate is an axis that scenarios change."""
     return labelled_field(inputs, inputs.values["arrival_rate"])
 
 
@@ -141,7 +141,7 @@ def _as_bought(inputs: Inputs, cube: xr.Dataset, free: xr.Dataset, spot: str | N
     same = _same_replica(inputs, cube)
     left = left.where(same)
     limits = ~np.isnan(free.arrival_rate_slo_after_loss)
-    found = carried(left, _arrival(inputs, free), free.lambda_safe, free.lambda_instance, limits)
+    found = carried(left, _arrival(inputs), free.lambda_safe, free.lambda_instance, limits)
     reason = free.infeasible_reason
     # What the nominal plan cannot be bought for, or is no plan at all, breaks nothing here: it is not there.
     stands = _labels(reason, same & ~np.isnan(bought.replicas_deployed))

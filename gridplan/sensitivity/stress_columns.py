@@ -17,7 +17,8 @@ COMPARED = (
 )
 """Columns that are compared with the nominal plan."""
 
-_BOUGHT = {
+_OWN = {
+    "arrival_rate_in_scenario": ("req/s", "float64", "peak arrival rate of the scenario"),
     "bought_replicas": ("count", "int64", "replicas of the fleet as bought"),
     "bought_replicas_left": ("count", "int64", "replicas of it that the scenario leaves"),
     "bought_arrival_rate_safe": ("req/s", "float64", "rate they carry with the headroom kept"),
@@ -47,8 +48,8 @@ def described(table: xr.Dataset) -> xr.Dataset:
     """Every column with unit and long name; whole numbers and flags say so in `dtype`."""
     for name in map(str, table.data_vars):
         base = name.removesuffix("_pct").removesuffix("_delta")
-        if name in _BOUGHT:
-            unit, dtype, said = _BOUGHT[name]
+        if name in _OWN:
+            unit, dtype, said = _OWN[name]
             attrs = {"unit": unit, "long_name": said, "dtype": dtype}
         else:
             row = dictionary()[base]

@@ -92,20 +92,29 @@ def tornado(
     refuse(problems)
     cell = cell_of(grid, at)
     bases = {name: held.get(name, cell.value(name)) for name in found}
-    refuse(
-        [
-            Problem(f"{name} has no value in this cell, so it has none to move: state it in the contract", key="vary")
-            for name, base in bases.items()
-            if np.isnan(base)
-        ]
-        + [
-            Problem(f"{name} differs by class: give factors, as x0.5:x2", key="vary")
-            for name, item in found.items()
-            if cell.has_classes(name) and not item.factors
-        ]
-    )
+    refuse(_cell_problems(cell, found, bases, held))
     samples, expected = _samples(cell, found, bases, held)
     return _table(cell, found, bases, names, moved_values(cell, samples, expected, names))
+
+
+def _cell_problems(
+    cell: Cell, ranges: Mapping[str, Range], bases: Mapping[str, float], held: Mapping[str, float]
+) -> list[Problem]:
+    """What cannot be moved in this cell: inputs without a value, and those that classes of requests state each its own."""
+    several = {name for name in (*ranges, *held) if cell.has_classes(name) or cell.own_of_classes(name)}
+    problems = []
+    for name, item in ranges.items():
+        said = ""
+        if np.isnan(bases[name]) or (name in several and bases[name] == 0):
+            said = "has no value in this cell, so it has none to move: state it in the contract"
+        elif name in several and not item.factors:
+            said = "differs by class: give factors, as x0.5:x2"
+        if said:
+            problems.append(Problem(f"{name} {said}", key="vary"))
+    problems += [
+        Problem(f"{name} differs by class: no value holds for all", key="baseline") for name in held if name in several
+    ]
+    return problems
 
 
 def _samples(

@@ -171,3 +171,17 @@ def test_what_is_refused(at: dict[str, str], text: str) -> None:
 def test_a_grid_without_scenarios_is_refused() -> None:
     with pytest.raises(ContractError, match="no scenarios: state some, or ask for the standard ones"):
         gridplan.stress(gridplan.loads_grid(MODEL))
+
+
+def test_a_rate_that_is_an_axis_is_moved_beside_its_labels() -> None:
+    text = MODEL.replace("  arrival_rate: 40\n", "").replace("axes: {", "axes: {arrival_rate: [20, 40], ")
+    table = gridplan.stress(gridplan.loads_grid(text), library=True)
+    assert table.arrival_rate_in_scenario.sel(scenario="surge_x1.5", gpu="b200").values.tolist() == [30, 60]
+    plain = gridplan.stress(gridplan.loads_grid(MODEL), library=True)
+    for name in ("replicas", "bought_arrival_rate_safe", "bought_breaks", "nodes_delta"):
+        np.testing.assert_array_equal(table[name].sel(arrival_rate=40).values, plain[name].values)
+
+
+def test_the_library_multiplies_only_what_the_plain_contract_has(grids: Path) -> None:
+    table = gridplan.stress(gridplan.load_grid(grids / "lesson-opening.yaml"), library=True)
+    assert "slower_x0.85" in table.scenario.values

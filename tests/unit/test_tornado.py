@@ -163,6 +163,19 @@ def test_lengths_of_classes_can_be_multiplied_only() -> None:
         gridplan.tornado(several, {"output_tokens": (100, 200)}, at=AT)
 
 
+def test_what_classes_state_of_themselves_is_not_set_over_their_heads() -> None:
+    classes = "classes: [{name: a, weight: 0.5, prompt_tokens: 100, output_tokens: 100, prefix_hit_ratio: 0.4}, "
+    classes += "{name: b, weight: 0.5, prompt_tokens: 2000, output_tokens: 500}]"
+    several = grid(("prompt_tokens: 1200, output_tokens: 300", classes))
+    with pytest.raises(ContractError, match="prefix_hit_ratio has no value in this cell"):
+        gridplan.tornado(several, {"prefix_hit_ratio": (0, 0.5)}, at=AT)
+    shared = grid(("prompt_tokens: 1200, output_tokens: 300", f"{classes}, prefix_hit_ratio: 0.2"))
+    with pytest.raises(ContractError, match="prefix_hit_ratio differs by class: give factors"):
+        gridplan.tornado(shared, {"prefix_hit_ratio": (0, 0.5)}, at=AT)
+    with pytest.raises(ContractError, match="prefix_hit_ratio differs by class: no value holds for all"):
+        gridplan.tornado(shared, {"rho_target": (0.5, 0.6)}, at=AT, baseline={"prefix_hit_ratio": 0.3})
+
+
 @pytest.mark.parametrize(
     ("text", "unit_of", "low", "high", "factors"),
     [
