@@ -26,6 +26,7 @@ def diff_data(found: Difference) -> dict[str, Any]:
         "fixed_a": dict(found.fixed[0]),
         "fixed_b": dict(found.fixed[1]),
         "why_at": found.cell,
+        "left_out": list(found.left_out),
         **{name: plain_rows(getattr(found, name)) for name in _TABLES},
     }
 
@@ -37,6 +38,8 @@ def diff_page(found: Difference) -> str:
     for which, fixed in zip("AB", found.fixed, strict=True):
         if fixed:
             lines.append(f"{which} at {', '.join(f'{name}={label}' for name, label in fixed.items())}")
+    if found.left_out:
+        lines.append(f"{', '.join(found.left_out)}: not held by a cube, so not compared")
     for row in _few(data["labels"], lines):
         lines.append(f"only {row['only_in']} has {row['axis']}={row['label']}: not compared")
     lines += _part(
@@ -64,16 +67,10 @@ def diff_page(found: Difference) -> str:
         {"measure": "flips", "a": "A", "b": "B", "cells": "cells", "first_at": "first at"},
     )
     if data["why"]:
-        lines += _part(
-            _why(data["why"]),
-            "",
-            {name: name if name != "input" else f"why{_at(found.cell)}" for name in _why(data["why"])[0]},
-        )
+        lines += ["", f"why{f', at {found.cell}' if found.cell else ''}: A with one change at a time"]
+        why = _why(data["why"])
+        lines += _part(why, "", {name: name for name in why[0]})[1:]
     return "\n".join(lines)
-
-
-def _at(cell: str) -> str:
-    return f" at {cell}" if cell else ""
 
 
 def _part(rows: list[dict[str, Any]], nothing: str, columns: dict[str, str]) -> list[str]:

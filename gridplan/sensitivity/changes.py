@@ -38,7 +38,8 @@ def number_change(a: xr.DataArray, b: xr.DataArray, labels: Labels) -> NumberCha
     """How a measure changed over the common cells: counts, and the largest change absolute and relative, with labels.
 
     `cells`, `changed`, `became_null`, `became_number` [cells]; `change` in the unit of the measure and `change_pct` [%]
-    of A, each of the largest magnitude, null where no cell has two numbers (nor A above or below 0).
+    of A, each of the largest magnitude, null where no cell has two numbers (or A is 0). `_at` are the labels
+    of that cell, `_place` its positions; `null_place` is the first cell where a number came or went.
     """
     left, right = whole(a, labels), whole(b, labels)
     null_a, null_b = np.isnan(left), np.isnan(right)
@@ -52,9 +53,12 @@ def number_change(a: xr.DataArray, b: xr.DataArray, labels: Labels) -> NumberCha
         "became_null": int(np.count_nonzero(~null_a & null_b)),
         "became_number": int(np.count_nonzero(null_a & ~null_b)),
     }
+    flipped = np.argwhere(null_a != null_b)
+    found["null_place"] = tuple(flipped[0].tolist()) if len(flipped) else None
     for name, values in (("change", change), ("change_pct", share)):
         place = _largest(values)
         found[name] = np.nan if place is None else float(values[place])
+        found[f"{name}_place"] = place
         found[f"{name}_at"] = None if place is None else place_text(place, labels)
         found[f"{name}_a"] = np.nan if place is None else float(left[place])
         found[f"{name}_b"] = np.nan if place is None else float(right[place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,10 @@ class Difference:
     why
         Of two contracts, at the cell `cell`: `input`, `measure`, `a` (value of A), `alone` (A with that one input as in
         B), `effect`, `note`; then one row `interaction` per measure, what all effects leave of B - A.
-    cells, cell
-        Cells that both sides have, and the one that `why` is about.
+    cells, cell, fixed
+        Cells that both sides have, the one that `why` is about, and the labels at which axes of A and of B are held.
+    left_out
+        Measures of the default that a cube does not hold.
     """
 
     labels: pd.DataFrame
@@ -57,6 +60,7 @@ class Difference:
     why: pd.DataFrame
     cells: int
     cell: str
+    left_out: tuple[str, ...]
     fixed: tuple[Mapping[str, str | float], Mapping[str, str | float]]
 
 
@@ -77,7 +81,7 @@ def diff(
         those that are named.
     at
         Labels at which axes of either side are fixed. With all of them fixed, `why` is about that cell; else about the
-        one where the first measure changes most, in percent.
+        one where the first measure changes most, in percent, or else the first where it comes or goes.
 
     Raises
     ------
@@ -104,19 +108,24 @@ def diff(
     pairs = {name: of(name) for name in names}
     changes = {name: number_change(pair[0], pair[1], common.labels) for name, pair in pairs.items()}
     first = changes[names[0]]
-    cell = first["change_pct_at"] or first["change_at"] or place_text((0,) * len(common.labels), common.labels)
+    moved = first["change_pct_place"] or first["change_place"]
+    place = moved if moved and abs(first["change"]) > 0 else first["null_place"] or moved or (0,) * len(common.labels)
+    shared = {name: axis[where] for (name, axis), where in zip(common.labels.items(), place, strict=True)}
     contracts = (left.inputs, right.inputs)
     why = pd.DataFrame(columns=["input", "measure", "a", "alone", "effect", "note"])
     if contracts[0] is not None and contracts[1] is not None:
-        why = _why(contracts[0], contracts[1], common, _labels_at(cell, common), names)
+        why = _why(contracts[0], contracts[1], common, shared, names)
     return Difference(
         labels=pd.DataFrame(list(common.only), columns=["axis", "only_in", "label"]),
         inputs=input_changes(left, right, common, cubes),
-        measures=pd.DataFrame([{"measure": name, "unit": dictionary()[name].unit, **changes[name]} for name in names]),
+        measures=pd.DataFrame(
+            [{"measure": name, "unit": dictionary()[name].unit, **_shown(changes[name])} for name in names]
+        ),
         flips=_flips({name: of(name) for name in _LABELS if all(name in cube for cube in cubes)}, common),
         why=why,
         cells=int(np.prod([len(axis) for axis in common.labels.values()], dtype=np.int64)),
-        cell=cell,
+        cell=place_text(place, common.labels),
+        left_out=tuple(name for name in asked if name not in names),
         fixed=common.fixed,
     )
 
@@ -148,6 +157,10 @@ def _on_common(common: Common, sides: tuple[Side, Side], cubes: list[xr.Dataset]
     return of
 
 
+def _shown(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in change.items() if not name.endswith("_place")}
+
+
 def _flips(pairs: Mapping[str, tuple[xr.DataArray, ...]], common: Common) -> pd.DataFrame:
     """Labels that changed: from what to what, in how many cells, and the first of them."""
     import pandas as pd
@@ -155,23 +168,18 @@ def _flips(pairs: Mapping[str, tuple[xr.DataArray, ...]], common: Common) -> pd.
     rows = []
     shape = [len(axis) for axis in common.labels.values()]
     for name, pair in pairs.items():
-        a, b = (whole(item, common.labels).astype(object) for item in pair)
-        for at in np.argwhere(differs(a, b)).tolist() if a.size else []:
-            rows.append({"measure": name, "a": a[tuple(at)], "b": b[tuple(at)], "at": tuple(at)})
-    columns = ["measure", "a", "b", "cells", "first_at"]
-    if not rows:
-        return pd.DataFrame(columns=columns)
-    counted: dict[tuple[Any, ...], list[Any]] = {}
-    for row in rows:
-        place = place_text(row["at"], common.labels) if shape else ""
-        counted.setdefault((row["measure"], row["a"], row["b"]), [0, place])[0] += 1
-    return pd.DataFrame([(*key, *value) for key, value in counted.items()], columns=columns)
+        a, b = (np.ravel(whole(item, common.labels)).astype(object) for item in pair)
+        changed = np.flatnonzero(differs(a, b))
+        counts: dict[tuple[Any, Any], int] = Counter(zip(a[changed].tolist(), b[changed].tolist(), strict=True))
+        for old, new in counts:
+            first = changed[int(np.flatnonzero((a[changed] == old) & (b[changed] == new))[0])]
+            place = tuple(int(at) for at in np.unravel_index(first, shape)) if shape else ()
+            rows.append((name, old, new, counts[old, new], place_text(place, common.labels)))
+    return pd.DataFrame(rows, columns=["measure", "a", "b", "cells", "first_at"])
 
 
-def _labels_at(cell: str, common: Common) -> dict[str, str]:
-    return dict(part.split("=", 1) for part in cell.split(",") if part) if common.labels else {}
-
-
-def _why(a: Inputs, b: Inputs, common: Common, shared: Mapping[str, str], names: tuple[str, ...]) -> pd.DataFrame:
+def _why(
+    a: Inputs, b: Inputs, common: Common, shared: Mapping[str, str | float], names: tuple[str, ...]
+) -> pd.DataFrame:
     cells = [{**fixed, **shared} for fixed in common.fixed]
     return substituted(a, b, cells[0], cells[1], names)

@@ -73,7 +73,7 @@ def stress(grid: Grid, library: bool = False, at: Mapping[str, str | float] | No
     >>> import gridplan
     >>> rows = gridplan.stress(gridplan.load_grid("grids/lesson.yaml"), at={"instance": "aws-p4de"})
     >>> lost = rows.sel(scenario="node_loss")
-    >>> float(lost.bought_arrival_rate_safe), str(lost.bought_breaks.values)
+    >>> lost.bought_arrival_rate_safe.item(), lost.bought_breaks.item()
     (56.0, 'headroom')
     """
     added, left_out = library_scenarios(grid) if library else ((), {})

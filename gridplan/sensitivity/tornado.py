@@ -75,7 +75,7 @@ def tornado(
     >>> rows = tornado(gridplan.load_grid("grids/lesson.yaml"), {"rho_target": (0.6, 0.8)}, ["replicas_active"],
     ...                at={"instance": "aws-p4de"})
     >>> rows[["low", "base", "high", "swing"]].values.tolist()
-    [[11.0, 9.0, 8.0, 3.0]]
+    [[10.0, 9.0, 8.0, 2.0]]
     """
     found, problems = ranges_of(ranges)
     names = tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
@@ -100,7 +100,7 @@ def tornado(
 def _cell_problems(
     cell: Cell, ranges: Mapping[str, Range], bases: Mapping[str, float], held: Mapping[str, float]
 ) -> list[Problem]:
-    """What cannot be moved in this cell: inputs without a value, and those that classes of requests state each its own."""
+    """What cannot be moved in this cell: inputs without a value, and those that classes state each its own."""
     several = {name for name in (*ranges, *held) if cell.has_classes(name) or cell.own_of_classes(name)}
     problems = []
     for name, item in ranges.items():

@@ -95,6 +95,15 @@ def test_feasibility_that_flips_is_counted() -> None:
     assert note == ["no plan with this change alone"]
 
 
+def test_the_cell_that_is_told_is_one_where_something_happens() -> None:
+    cube = gridplan.evaluate(grid())
+    gone = cube.replicas.copy(deep=True)
+    gone.loc[{"gpu": "b200", "kv_dtype": "bf16"}] = np.nan
+    found = gridplan.diff(cube, cube.assign(replicas=gone), ["replicas"])
+    assert found.cell == "gpu=b200,kv_dtype=bf16"
+    assert found.measures.change.tolist() == [0.0]
+
+
 def test_an_input_that_only_one_side_states() -> None:
     found = gridplan.diff(grid(("rho_target: 0.65", "rho_target: 0.65, redundancy: 3")), grid(), ["replicas"], AT)
     assert effects(found, "replicas") == {"redundancy": -2.0, "interaction": 0.0}
@@ -125,6 +134,11 @@ def test_a_contract_and_a_cube(tmp_path: Path) -> None:
     of_cube, of_grid = gridplan.diff(grid(), cube), gridplan.diff(grid(), changed)
     assert of_cube.measures.equals(of_grid.measures)
     assert len(of_cube.why) == 0
+    few = gridplan.diff(grid(), cube[["replicas", "nodes"]])
+    assert (few.measures.measure.tolist(), few.left_out) == (
+        ["replicas", "nodes"],
+        ("usd_per_month", "usd_per_mtok_output"),
+    )
     back = gridplan.diff(cube, grid())
     assert back.measures.change.tolist() == (-of_grid.measures.change).tolist()
     with pytest.raises(ContractError, match="the cube B holds no nodes_unrounded"):
