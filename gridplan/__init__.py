@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from gridplan.report.explain import explain
     from gridplan.sensitivity.axis_indices import axis_indices, factorial_indices
     from gridplan.sensitivity.choice import cheapest
+    from gridplan.sensitivity.diff import diff
+    from gridplan.sensitivity.elasticities import elasticities
     from gridplan.sensitivity.input_indices import input_indices, sobol_indices
     from gridplan.sensitivity.pareto import pareto
     from gridplan.sensitivity.regret import regret
     from gridplan.sensitivity.sampling import sample
+    from gridplan.sensitivity.stress import stress
+    from gridplan.sensitivity.tornado import tornado
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
@@ -54,6 +58,10 @@ _PLACES = {
     "cheapest": "gridplan.sensitivity.choice",
     "pareto": "gridplan.sensitivity.pareto",
     "regret": "gridplan.sensitivity.regret",
+    "stress": "gridplan.sensitivity.stress",
+    "tornado": "gridplan.sensitivity.tornado",
+    "elasticities": "gridplan.sensitivity.elasticities",
+    "diff": "gridplan.sensitivity.diff",
     "CatalogError": "gridplan.errors",
     "ContractError": "gridplan.errors",
     "GridTooLargeError": "gridplan.errors",
@@ -70,6 +78,8 @@ __all__ = [
     "__version__",
     "axis_indices",
     "cheapest",
+    "diff",
+    "elasticities",
     "evaluate",
     "explain",
     "factorial_indices",
@@ -87,6 +97,8 @@ __all__ = [
     "sample",
     "sobol_indices",
     "solve",
+    "stress",
+    "tornado",
 ]
 
 
