@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
+    from gridplan.sensitivity.best import best
+    from gridplan.sensitivity.break_even import break_even
+    from gridplan.sensitivity.thresholds import invert
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
@@ -33,6 +36,9 @@ _PLACES = {
     "reduce": "gridplan.engine.reduce",
     "run": "gridplan.engine.run",
     "solve": "gridplan.engine.inverse.solve",
+    "invert": "gridplan.sensitivity.thresholds",
+    "break_even": "gridplan.sensitivity.break_even",
+    "best": "gridplan.sensitivity.best",
     "pool": "gridplan.engine.fleets.pool",
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
@@ -51,9 +57,12 @@ __all__ = [
     "GridplanError",
     "StoreError",
     "__version__",
+    "best",
+    "break_even",
     "evaluate",
     "explain",
     "formulas",
+    "invert",
     "load_grid",
     "loads_grid",
     "open_cube",

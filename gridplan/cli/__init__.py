@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "verify": "Check every part of a written cube against its receipt.",
     "explain": "Show the chain of one cell with its numbers.",
     "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
+    "invert": "Ask backwards: how far an input may go, where two alternatives cost the same, which plan is least.",
     "fleet": "Pack several services on one fleet; find the cheapest fleet of two kinds of nodes.",
     "validate": "Check a contract file and report every problem.",
     "measure": "Read a start-up log of an engine, check it and compare it with the prediction.",

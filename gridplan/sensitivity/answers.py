@@ -21,7 +21,7 @@ from gridplan.store.columns import dictionary_meta
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["about", "answer_dataset", "answer_labels", "axes_of", "folded", "meta_of"]
+__all__ = ["about", "answer_dataset", "answer_labels", "axes_of", "either", "folded", "meta_of"]
 
 Array = NDArray[Any]
 
@@ -36,7 +36,7 @@ _TEXTS = {
     "method": "exact: by the inverse of a formula, checked on both sides; search: halving, to 12 digits",
 }
 _OWN = {
-    "break_even_hours_share": ("1", "share of the hours of a month from which the second alternative costs at most as much"),
+    "break_even_hours_share": ("1", "share of the hours of a month from which the second costs at most as much"),
     "break_even_hours_per_month": ("h", "the same in hours"),
     "break_even_arrival_rate": ("req/s", "peak arrival rate at break-even, with the ratio of peak to average kept"),
     "crossings": ("count", "changes of the cheaper alternative on the range"),
@@ -45,12 +45,17 @@ _OWN = {
     "cells": ("count", "cells compared"),
 }
 _TAILS = ("_at_answer", "_at_failure", "_factor", "_below", "_above")
-_HEADS = ("max_", "min_", "fails_at_", "best_", "worst_", "first_", "second_")
+_HEADS = ("max_", "min_", "fails_at_", "best_", "worst_", "least_", "first_", "second_")
 
 
 def answer_labels(code: Array) -> Array:
     """Codes of `search.ANSWERS` as labels."""
     return np.asarray(np.array(ANSWERS, dtype=object)[np.asarray(code, np.int64)], dtype=object)
+
+
+def either(mask: Any, yes: Any, no: Any) -> Array:
+    """Labels by a mask: `yes` where it is true, else `no`; each a label, None or an array of them."""
+    return np.asarray(np.where(mask, yes, no), dtype=object)
 
 
 def axes_of(by: str | Sequence[str] | None, grid: Grid) -> tuple[str, ...] | None:

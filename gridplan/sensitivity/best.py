@@ -13,7 +13,7 @@ from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem, suggestion
-from gridplan.sensitivity.answers import about, answer_dataset, axes_of
+from gridplan.sensitivity.answers import about, answer_dataset, axes_of, either
 from gridplan.sensitivity.conditions import Condition, conditions_of, judged, read_for
 from gridplan.sensitivity.fixed import figures_of, fixed_at
 from gridplan.sensitivity.roles import levers
@@ -52,7 +52,7 @@ def best(
     Returns
     -------
     xarray.Dataset
-        `min_<measure>`, NaN where no plan meets the conditions; `best_<axis>`, the labels of the first such cell;
+        `least_<measure>`, NaN where no plan meets the conditions; `best_<axis>`, the labels of the first such cell;
         `candidates` of the `cells` that were compared.
 
     Raises
@@ -77,14 +77,15 @@ def best(
     flat = moved.reshape(*moved.shape[: len(shape) - len(places)], -1)
     known = ~np.isnan(flat)
     where_least = np.argmin(np.where(known, flat, np.inf), axis=-1)
-    found = {f"min_{measure}": np.take_along_axis(flat, where_least[..., np.newaxis], axis=-1)[..., 0]}
+    found = {f"least_{measure}": np.take_along_axis(flat, where_least[..., np.newaxis], axis=-1)[..., 0]}
     none = ~known.any(axis=-1)
     index = np.unravel_index(where_least, [shape[place] for place in places]) if places else ()
     for place, position in zip(places, index, strict=True):
         values = np.array(labels[names[place]], dtype=object if isinstance(labels[names[place]][0], str) else float)
         if shape[place] > 1:
-            null = None if values.dtype == object else np.nan
-            found[f"best_{names[place]}"] = np.where(none, null, values[position])
+            own = values[position]
+            is_text = values.dtype == object
+            found[f"best_{names[place]}"] = either(none, None, own) if is_text else np.where(none, np.nan, own)
     found["candidates"] = known.sum(axis=-1).astype(np.float64)
     found["cells"] = np.full(none.shape, float(math.prod(shape[place] for place in places)))
     columns = {name: np.reshape(values, kept_shape) for name, values in found.items()}

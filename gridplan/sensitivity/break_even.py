@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem, suggestion
-from gridplan.sensitivity.answers import about, answer_dataset
+from gridplan.sensitivity.answers import about, answer_dataset, either
 from gridplan.sensitivity.break_even_exact import api_columns, hours_columns
 from gridplan.sensitivity.crossings import Crossings, crossings
 from gridplan.sensitivity.fixed import fixed_at, positions, with_labels
+from gridplan.sensitivity.search import to_digits
 from gridplan.sensitivity.varied import Range, Varied, check_input, range_of, varied
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def break_even(
         what the grid has.
     points
         Values compared first, in equal ratios over the range; crossings between two of them are refined to 12 digits.
-        Stairs may cross often: two crossings between neighbours of these values are not seen.
+        Of arrival rates the edges of the stairs of nodes on which these values lie are compared as well. Two crossings
+        between neighbours of all these are not seen.
 
     Returns
     -------
@@ -195,7 +197,8 @@ def _columns(moved: Varied, pair: _Pair, span: Range, points: int) -> dict[str, 
 
     ends = np.array([span.low, span.high]).reshape(2, *(1,) * rank)
     shape = np.broadcast_shapes(*(side.shape[1:] for side in costs(ends)))
-    found = crossings(state, span.low, span.high, shape, points, span.integer)
+    edges = _edges(moved, shape) if moved.name == "arrival_rate" else None
+    found = crossings(state, span.low, span.high, shape, points, span.integer, edges)
     columns = {
         "answer": _answers(found),
         "crossings": found.count.astype(np.float64),
@@ -203,17 +206,32 @@ def _columns(moved: Varied, pair: _Pair, span: Range, points: int) -> dict[str, 
     }
     for tail, values in (("below", found.below), ("above", found.above)):
         columns[f"{moved.label}_{tail}"] = np.moveaxis(values, 0, -1)
-        if len(values):
-            sides = costs(np.where(np.isnan(values), span.low, values))
-            first, second = (np.where(np.isnan(values), np.nan, side) for side in sides)
-        else:
-            first = second = np.empty_like(values)
-        names_of = np.where(second <= first, pair.names[1], pair.names[0]).astype(object)
-        names_of = np.where(np.isnan(first) | np.isnan(second), None, names_of)
+        sides = costs(np.where(np.isnan(values), span.low, values))
+        first, second = (np.where(np.isnan(values), np.nan, side) for side in sides)
+        names_of = either(second <= first, pair.names[1], pair.names[0])
+        names_of = either(np.isnan(first) | np.isnan(second), None, names_of)
         columns[f"cheaper_{tail}"] = np.moveaxis(names_of, 0, -1)
         columns[f"first_{pair.measures[0]}_{tail}"] = np.moveaxis(first, 0, -1)
         columns[f"second_{pair.measures[1]}_{tail}"] = np.moveaxis(second, 0, -1)
     return {**columns, "method": np.full(shape, "search", dtype=object)}
+
+
+def _edges(moved: Varied, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """The edges of the stair of nodes on which each arrival rate lies, and the rates just beyond, as contracts say."""
+
+    def edges(steps: Array) -> Array:
+        rate = moved.figures(steps, ["arrival_rate_next_step"])["arrival_rate_next_step"]
+        stated = (rate - moved.plus) / np.where(moved.times == 0.0, np.nan, moved.times)
+        stated = np.where(stated > 0.0, stated, np.nan)
+        if stated.shape[1:] != shape:  # two alternatives along an axis have edges of their own
+            longer = [place for place, size in enumerate(shape) if stated.shape[place + 1] > size]
+            parts = [stated]
+            for place in longer:
+                parts = [part.take([at], axis=place + 1) for part in parts for at in range(part.shape[place + 1])]
+            stated = np.concatenate([np.broadcast_to(part, (len(part), *shape)) for part in parts])
+        return np.concatenate([to_digits(stated * (1.0 + side)) for side in (-1e-11, 1e-11)])
+
+    return edges
 
 
 def _answers(found: Crossings) -> Array:

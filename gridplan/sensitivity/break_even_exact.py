@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gridplan.contract.grid import Grid
 from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem
+from gridplan.sensitivity.answers import either
 from gridplan.sensitivity.fixed import figures_of, inputs_of
 
 __all__ = ["api_columns", "hours_columns"]
@@ -41,19 +42,19 @@ def api_columns(grid: Grid) -> dict[str, Array]:
     answer = _answer(figures["api_verdict"])
     released = _answer(figures["api_verdict_released"])
     short = figures["fleet_sufficient"] == 0.0
-    why = np.where(figures["status"] == "ok", np.where(short, "fleet_sufficient", None), figures["infeasible_reason"])
-    at_end = np.where(answer == "never", "break_even_exceeds_fleet", why)
+    why = either(figures["status"] == "ok", either(short, "fleet_sufficient", None), figures["infeasible_reason"])
+    at_end = either(answer == "never", "break_even_exceeds_fleet", why)
     shown = {name: figures[name] for name in _API_SHOWN}
     return {
         "api_break_even_rate": shown.pop("api_break_even_rate"),
         "break_even_arrival_rate": figures["api_break_even_rate"] * ratio,
         "answer": answer,
-        "cheaper_below": np.where(answer == "unknown", None, "api").astype(object),
-        "cheaper_above": np.where(answer == "between", "self_host", None).astype(object),
+        "cheaper_below": either(answer == "unknown", None, "api"),
+        "cheaper_above": either(answer == "between", "self_host", None),
         "fails_reason": at_end,
         **shown,
         "answer_released": released,
-        "method": np.where(answer == "unknown", None, "exact").astype(object),
+        "method": either(answer == "unknown", None, "exact"),
     }
 
 
@@ -85,16 +86,16 @@ def hours_columns(grid: Grid, names: tuple[str, str]) -> dict[str, Array]:
     known, pays = ~np.isnan(share), share <= 1.0
     hours = inputs_of(grid).values["hours_per_month"].data
     hours = hours.take([0], axis=place)
-    reason = np.where(side("status", 0) == "ok", side("infeasible_reason", 1), side("infeasible_reason", 0))
-    no_price = np.where((side("status", 0) == "ok") & (side("status", 1) == "ok") & ~known, "no_price", reason)
+    reason = either(side("status", 0) == "ok", side("infeasible_reason", 1), side("infeasible_reason", 0))
+    no_price = either((side("status", 0) == "ok") & (side("status", 1) == "ok") & ~known, "no_price", reason)
     return {
         "break_even_hours_share": share,
         "break_even_hours_per_month": share * hours,
-        "answer": np.where(known, np.where(pays, "between", "never"), "unknown").astype(object),
-        "cheaper_below": np.where(known, first, None).astype(object),
-        "cheaper_above": np.where(known & pays, second, None).astype(object),
-        "fails_reason": np.where(known, np.where(pays, None, "dearer_in_every_hour"), no_price),
+        "answer": either(known, either(pays, "between", "never"), "unknown"),
+        "cheaper_below": either(known, first, None),
+        "cheaper_above": either(known & pays, second, None),
+        "fails_reason": either(known, either(pays, None, "dearer_in_every_hour"), no_price),
         "first_usd_per_month": bills[0],
         "second_usd_per_month": bills[1],
-        "method": np.where(known, "exact", None).astype(object),
+        "method": either(known, "exact", None),
     }

@@ -14,7 +14,7 @@ from gridplan.dictionary import all_measures, dictionary
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.quantities import parse_quantity
 
-__all__ = ["TOLERANCE", "Condition", "conditions_of", "judged", "reasons", "read_for"]
+__all__ = ["TOLERANCE", "Condition", "conditions_of", "judged", "read_for", "reasons"]
 
 TOLERANCE = 1e-12
 """Share by which a measure may miss a number that it must reach (policy): sums of decimals are no decimals."""

@@ -1,5 +1,4 @@
-"""Thresholds that the inverse of a formula gives: rounded to 12 digits, and checked on both sides by the formula itself.
-"""
+"""Thresholds that the inverse of a formula gives, rounded to 12 digits and checked on both sides by the formula."""
 
 from __future__ import annotations
 

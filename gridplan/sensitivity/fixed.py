@@ -40,7 +40,7 @@ def fixed_at(grid: Grid, labels: Mapping[str, str | float]) -> Grid:
     Raises
     ------
     ContractError
-        If an axis is unknown or a label is not on it, with the nearest; for `sample`, whose labels are those of a study.
+        If an axis is unknown or a label is not on it, with the nearest; for `sample`, which is no axis of a contract.
     """
     if "sample" in labels:
         raise ContractError([Problem("samples of a study cannot be fixed", key="sample")])
@@ -84,9 +84,7 @@ def with_labels(grid: Grid, places: Mapping[str, Sequence[int]]) -> Grid:
     if "workload" in places:
         workloads = tuple(workloads[place] for place in places["workload"])
     shifts = {name: Shift(shift.op, kept(shift.values)) for name, shift in grid.shifts.items()}
-    return replace(
-        grid, axes=tuple(map(axis_of, grid.axes)), scenarios=scenarios, workloads=workloads, shifts=shifts
-    )
+    return replace(grid, axes=tuple(map(axis_of, grid.axes)), scenarios=scenarios, workloads=workloads, shifts=shifts)
 
 
 def figures_of(grid: Grid, names: Iterable[str]) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gridplan.contract.grid import Grid
 from gridplan.engine.resolve import space_of
-from gridplan.sensitivity.answers import answer_labels
+from gridplan.sensitivity.answers import answer_labels, either
 from gridplan.sensitivity.exact import checked
 from gridplan.sensitivity.fixed import figures_of
 from gridplan.sensitivity.search import ANSWERS, threshold
@@ -48,15 +48,15 @@ def next_step(grid: Grid, question: str) -> tuple[str, dict[str, Array]]:
         enough = figures[count] <= now[count]
         if of_nodes:
             enough = enough & (figures["fleet_sufficient"] == 1.0)
-        return (enough & (figures["status"] == "ok")).astype(np.float64)
+        return np.asarray(enough & (figures["status"] == "ok"), np.float64)
 
     found, right = checked(statement, candidate)
-    value, beyond, method = found.holds_at, found.fails_at, np.where(known, "exact", None).astype(object)
+    value, beyond, method = found.holds_at, found.fails_at, either(known, "exact", None)
     if np.any(known & ~right):
         middle = np.where(known & (candidate > 0.0), candidate, 1.0)
         looked = threshold(statement, middle / REACH, middle * REACH)
         value, beyond = np.where(right, value, looked.holds_at), np.where(right, beyond, looked.fails_at)
-        method = np.where(known & ~right, "search", method)
+        method = either(known & ~right, "search", method)
     value, beyond = np.where(known, value, np.nan), np.where(known, beyond, np.nan)
     code = np.where(known & ~np.isnan(value), _BETWEEN, np.where(planned & ~known, _UNKNOWN, _NEVER))
     columns = {
@@ -76,13 +76,11 @@ def _sides(
     known = ~np.isnan(beyond)
     after = moved.figures(np.where(known, beyond, 1.0)[np.newaxis], _READ)
     short = after["fleet_sufficient"][0] == 0.0
-    step = np.where(short, "fleet_sufficient", "one_more_node" if of_nodes else "one_more_replica").astype(object)
-    if not of_nodes:
-        step = np.full(step.shape, "one_more_replica", dtype=object)
-    why = np.where(after["status"][0] == "ok", step, after["infeasible_reason"][0])
-    size = np.where(np.asarray(now["status"] == "ok", bool), "no_node_size", now["infeasible_reason"])
+    step = either(short & of_nodes, "fleet_sufficient", "one_more_node" if of_nodes else "one_more_replica")
+    why = either(after["status"][0] == "ok", step, after["infeasible_reason"][0])
+    size = either(np.asarray(now["status"] == "ok", bool), "no_node_size", now["infeasible_reason"])
     return {
-        "fails_reason": np.where(known, why, size),
+        "fails_reason": either(known, why, size),
         "binding_constraint_at_answer": now["binding_constraint"],
         f"{count}_at_answer": np.where(known, now[count], np.nan),
         f"{count}_at_failure": np.where(known, after[count][0], np.nan),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gridplan.contract.grid import Given, Grid
 from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem, suggestion
-from gridplan.sensitivity.answers import about, answer_dataset, answer_labels, axes_of, folded
+from gridplan.sensitivity.answers import about, answer_dataset, answer_labels, axes_of, either, folded
 from gridplan.sensitivity.conditions import Condition, conditions_of, judged, read_for, reasons
 from gridplan.sensitivity.exact import exact_rate
 from gridplan.sensitivity.fixed import fixed_at
@@ -150,9 +150,7 @@ def _parsed(question: str) -> tuple[str, str]:
     return sense, name
 
 
-def _searched(
-    moved: Varied, sense: str, conditions: Sequence[Condition], span: Range
-) -> tuple[str, dict[str, Array]]:
+def _searched(moved: Varied, sense: str, conditions: Sequence[Condition], span: Range) -> tuple[str, dict[str, Array]]:
     """The name of the answer, and its columns with one array axis per dimension of the grid."""
     names = read_for(conditions)
     rank = len(space_of(moved.grid).names)
@@ -166,14 +164,14 @@ def _searched(
         return judged(conditions, moved.figures(values, names))
 
     def search() -> Threshold:
-        ends = (np.full(shape, end) for end in (span.low, span.high))
-        return threshold(statement, *ends, sense == "min", span.integer, width=15 if many else 1)
+        low, high = np.full(shape, span.low), np.full(shape, span.high)
+        return threshold(statement, low, high, sense == "min", span.integer, width=15 if many else 1)
 
     many = np.prod(shape) <= MANY_CELLS
     found = _reached(search, span)
     method = np.full(shape, "search", dtype=object)
     if exact is not None:
-        method = np.where(exact[1] == "exact", "exact", method)
+        method = either(exact[1] == "exact", "exact", method)
         pairs = zip(_parts(exact[0]), _parts(found), strict=True)
         found = Threshold(*(np.where(method == "exact", known, looked) for known, looked in pairs))
     return answer, {**columns_of(moved, answer, found, conditions, span), "method": method}
@@ -211,8 +209,7 @@ def columns_of(
 
     def side(values: Array, place: int) -> Array:
         own = np.broadcast_to(values, (2, *values.shape[1:]))[place]
-        null = None if own.dtype == object else np.nan
-        return np.where(unless[place], null, own)
+        return either(unless[place], None, own) if own.dtype == object else np.where(unless[place], np.nan, own)
 
     columns = {
         answer: found.holds_at,
@@ -226,5 +223,3 @@ def columns_of(
             columns[f"{item.measure}_at_answer"] = side(figures[item.measure], 0)
             columns[f"{item.measure}_at_failure"] = side(figures[item.measure], 1)
     return columns
-
-
