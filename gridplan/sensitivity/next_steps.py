@@ -75,13 +75,13 @@ def _sides(
     """Why the rate beyond is too much, what binds a replica, and the count on both sides."""
     known = ~np.isnan(beyond)
     after = moved.figures(np.where(known, beyond, 1.0)[np.newaxis], _READ)
-    short = after["fleet_sufficient"][0] == 0.0
+    short = after["fleet_sufficient"][0, ...] == 0.0
     step = either(short & of_nodes, "fleet_sufficient", "one_more_node" if of_nodes else "one_more_replica")
-    why = either(after["status"][0] == "ok", step, after["infeasible_reason"][0])
+    why = either(after["status"][0, ...] == "ok", step, after["infeasible_reason"][0, ...])
     size = either(np.asarray(now["status"] == "ok", bool), "no_node_size", now["infeasible_reason"])
     return {
         "fails_reason": either(known, why, size),
         "binding_constraint_at_answer": now["binding_constraint"],
         f"{count}_at_answer": np.where(known, now[count], np.nan),
-        f"{count}_at_failure": np.where(known, after[count][0], np.nan),
+        f"{count}_at_failure": np.where(known, after[count][0, ...], np.nan),
     }

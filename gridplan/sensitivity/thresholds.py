@@ -96,6 +96,7 @@ def invert(
     grid = fixed_at(grid, at or {})
     if question in NEXT_STEPS:
         _refuse_range(where, low, high, factor)
+        axes_of(by, grid)
         answer, found = next_step(grid, question)
         return _result(grid, whole, found, answer, by, question=question, conditions="")
     sense, name = _parsed(question)
@@ -106,6 +107,7 @@ def invert(
         conditions = (*conditions, Condition("fleet_sufficient", "=", 1.0))
     span = range_of(grid, name, low, high, factor)
     moved = varied(grid, name, factor)
+    axes_of(by, moved.grid)
     answer, found = _searched(moved, sense, conditions, span)
     said = {"question": question, "low": span.low, "high": span.high}
     return _result(moved.grid, whole, found, answer, by, **said, conditions=" and ".join(map(str, conditions)))
@@ -208,8 +210,8 @@ def columns_of(
     why = reasons(conditions, figures)
 
     def side(values: Array, place: int) -> Array:
-        own = np.broadcast_to(values, (2, *values.shape[1:]))[place]
-        return either(unless[place], None, own) if own.dtype == object else np.where(unless[place], np.nan, own)
+        own = np.broadcast_to(values, (2, *values.shape[1:]))[place, ...]
+        return either(unless[place], None, own) if values.dtype == object else np.where(unless[place], np.nan, own)
 
     columns = {
         answer: found.holds_at,
