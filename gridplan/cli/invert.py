@@ -60,7 +60,7 @@ _OPTIONS = {
 @click.option("--power", type=float, default=None, metavar="KW", help="A power of the facility that caps the plan.")
 @click.option("--vary", default=None, metavar="INPUT", help="Compare both at every value of an input (break_even).")
 @click.option("--measure", default=None, metavar="NAME", help="What is compared there (default usd_per_month).")
-@click.option("--points", type=int, default=None, metavar="N", help="Values that are compared first (default 65).")
+@click.option("--points", type=int, default=None, metavar="N", help="Values that are compared first (default 257).")
 @click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which axes are fixed.")
 @click.option(
     "--by",

@@ -27,7 +27,7 @@ __all__ = ["LADDER_POINTS", "break_even"]
 
 Array = NDArray[Any]
 
-LADDER_POINTS = 65
+LADDER_POINTS = 257
 """Values at which two bills are compared before crossings are refined (policy)."""
 
 API = "api"

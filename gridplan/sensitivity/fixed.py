@@ -25,8 +25,8 @@ __all__ = ["MAX_CELLS", "figures_of", "fixed_at", "inputs_of", "positions", "wit
 
 Array = NDArray[Any]
 
-MAX_CELLS = 2_000_000
-"""Cells in which a threshold is searched (policy): each is planned a few dozen times."""
+MAX_CELLS = 5_000_000
+"""Cells of a grid that is asked backwards (policy): each may be planned a few dozen times."""
 
 
 def inputs_of(grid: Grid) -> Inputs:
@@ -93,13 +93,15 @@ def figures_of(grid: Grid, names: Iterable[str]) -> dict[str, Array]:
     Raises
     ------
     GridTooLargeError
-        Above MAX_CELLS combinations of the labels on which some measure depends.
+        Above MAX_CELLS cells, samples not counted.
     """
     space = space_of(grid)
     wanted = list(dict.fromkeys(names))
-    cells = math.prod(space.shape)
-    if cells > 50 * MAX_CELLS:
-        raise GridTooLargeError(f"{grid.path}: {cells:,} cells are too many to be searched; shorten or fix an axis")
+    cells = math.prod(space.shape) // max(grid.samples, 1)
+    if cells > MAX_CELLS:
+        raise GridTooLargeError(
+            f"{grid.path}: {cells:,} cells are more than the {MAX_CELLS:,} that are asked backwards; fix or shorten an axis"
+        )
     cube = evaluate(grid, wanted)
     return {name: spread_out(cube[name], space.names) for name in wanted}
 
