@@ -89,7 +89,8 @@ def folded(found: Mapping[str, Array], answer: str, grid: Grid, keep: Sequence[s
     """One cell of each combination of `keep`: the worst of what happens, then the best of what is chosen.
 
     `answer` is the column of the value, which names with `max_` or `min_` what is better. The labels of the cell that
-    stands for the others are `worst_<axis>` and `best_<axis>`. A cell without an answer is worse than `never`, so that
+    stands for the others are `worst_<axis>` and `best_<axis>`; of equal answers it is the one that came furthest, or
+    least far, before it failed. A cell without an answer is worse than `never`, so that
     what nobody chooses hides none. All arrays have one axis per dimension of the grid.
     """
     names = space_of(grid).names
@@ -100,6 +101,12 @@ def folded(found: Mapping[str, Array], answer: str, grid: Grid, keep: Sequence[s
         if axes:
             whole = _one_of_each(whole, answer, grid, axes, sense)
     return whole
+
+
+def _how_far(reason: str | None) -> float:
+    """How far a cell came before it failed: reasons why there is no plan are listed in that order, conditions last."""
+    reasons = dictionary()["infeasible_reason"].labels
+    return float(reasons.index(reason) if reason in reasons else len(reasons))
 
 
 def _one_of_each(
@@ -115,9 +122,10 @@ def _one_of_each(
 
     rank = np.vectorize(_RANK.__getitem__, otypes=[np.float64])(found["answer"])
     value = np.where(np.isnan(found[answer]), 0.0, found[answer]) * (-1.0 if answer.startswith("min_") else 1.0)
-    rank, value = flat(sense * rank), flat(sense * value)
-    open_ = rank == rank.max(axis=-1, keepdims=True)
-    open_ &= value == np.where(open_, value, -np.inf).max(axis=-1, keepdims=True)
+    far = np.vectorize(_how_far, otypes=[np.float64])(found["fails_reason"])
+    open_ = np.ones(flat(rank).shape, dtype=bool)
+    for key in (flat(sense * each) for each in (rank, value, far)):
+        open_ &= key == np.where(open_, key, -np.inf).max(axis=-1, keepdims=True)
     where = np.argmax(open_, axis=-1)[..., np.newaxis]
     result = {
         name: np.expand_dims(np.take_along_axis(flat(item), where, axis=-1)[..., 0], sorted(places))

@@ -73,7 +73,7 @@ def crossings(
 
         def same(values: Array) -> Array:
             found = np.broadcast_to(state(values.reshape(-1, *shape)), (values.shape[0] * most, *shape))
-            return (found.reshape(-1, most, *shape) == target).astype(np.float64)
+            return np.asarray(found.reshape(-1, most, *shape) == target, np.float64)
 
         refined = threshold(same, below, above, integer=integer, points=2, width=7)
         below, above = refined.holds_at, refined.fails_at

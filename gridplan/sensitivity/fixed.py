@@ -100,7 +100,7 @@ def figures_of(grid: Grid, names: Iterable[str]) -> dict[str, Array]:
     cells = math.prod(space.shape) // max(grid.samples, 1)
     if cells > MAX_CELLS:
         raise GridTooLargeError(
-            f"{grid.path}: {cells:,} cells are more than the {MAX_CELLS:,} that are asked backwards; fix or shorten an axis"
+            f"{grid.path}: {cells:,} cells are more than the {MAX_CELLS:,} asked backwards at once; fix an axis"
         )
     cube = evaluate(grid, wanted)
     return {name: spread_out(cube[name], space.names) for name in wanted}

@@ -222,3 +222,24 @@ def test_wrong_questions_are_refused_with_every_problem(question: str, said: dic
 def test_wrong_comparisons_are_refused(vary: str | None, said: dict[str, object], message: str) -> None:
     with pytest.raises(gridplan.ContractError, match=message):
         gridplan.break_even(grid(), vary, **said)  # type: ignore[arg-type]
+
+
+def test_folded_answers_are_the_worst_of_what_happens_and_the_best_of_what_is_chosen() -> None:
+    text = GRID.replace("REDUNDANCY", "0").replace("rho_target: 0.7, ", "").replace(", arrival_rate: 50", "")
+    text += "axes: {rho_target: [0.5, 0.7, 0.6], arrival_rate: [10, 50]}\n"
+    both = gridplan.loads_grid(text + "scenarios: {nominal: {}, surge: {arrival_rate: {multiply: 2}}}\n")
+    found = gridplan.invert(both, "max:arrival_rate", where="nodes <= 2", by="scenario")
+    assert found.max_arrival_rate.values.tolist() == [28.0, 14.0]
+    assert found.best_rho_target.values.tolist() == [0.7, 0.7]
+    smallest = gridplan.invert(both, "min:usd_per_node_hour", where="usd_per_month >= 7300", by="", low=0.1, high=100)
+    # the least load, 10 at 0.7: one node, 10 USD; of two scenarios the worse is the one that needs the higher price
+    assert only(smallest, "worst_scenario") == "nominal"
+    assert only(smallest, "worst_arrival_rate") == 10.0
+
+
+def test_a_cell_without_an_answer_is_not_hidden_by_what_happens() -> None:
+    text = GRID.replace("REDUNDANCY", "0").replace(", arrival_rate: 50", "") + "axes: {arrival_rate: [10, 50]}\n"
+    found = gridplan.invert(gridplan.loads_grid(text), "max:rho_target", where="nodes != 2", by="", low=0.1)
+    each = gridplan.invert(gridplan.loads_grid(text), "max:rho_target", where="nodes != 2", low=0.1)
+    assert "not_monotone" in each.answer.values.tolist()
+    assert only(found, "answer") == "not_monotone"
