@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report.explain import explain
     from gridplan.sensitivity.axis_indices import axis_indices, factorial_indices
+    from gridplan.sensitivity.best import best
+    from gridplan.sensitivity.break_even import break_even
     from gridplan.sensitivity.choice import cheapest
     from gridplan.sensitivity.diff import diff
     from gridplan.sensitivity.elasticities import elasticities
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from gridplan.sensitivity.regret import regret
     from gridplan.sensitivity.sampling import sample
     from gridplan.sensitivity.stress import stress
+    from gridplan.sensitivity.thresholds import invert
     from gridplan.sensitivity.tornado import tornado
     from gridplan.store.open import open_cube
 
@@ -46,6 +49,9 @@ _PLACES = {
     "reduce": "gridplan.engine.reduce",
     "run": "gridplan.engine.run",
     "solve": "gridplan.engine.inverse.solve",
+    "invert": "gridplan.sensitivity.thresholds",
+    "break_even": "gridplan.sensitivity.break_even",
+    "best": "gridplan.sensitivity.best",
     "pool": "gridplan.engine.fleets.pool",
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
@@ -77,6 +83,8 @@ __all__ = [
     "StoreError",
     "__version__",
     "axis_indices",
+    "best",
+    "break_even",
     "cheapest",
     "diff",
     "elasticities",
@@ -85,6 +93,7 @@ __all__ = [
     "factorial_indices",
     "formulas",
     "input_indices",
+    "invert",
     "load_grid",
     "loads_grid",
     "open_cube",

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "explain": "Show the chain of one cell with its numbers.",
     "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
     "choose": "Choose: the cheapest plan of each point, the front of several objectives, the least regret.",
+    "invert": "Ask backwards: how far an input may go, where two alternatives cost the same, which plan is least.",
     "fleet": "Pack several services on one fleet; find the cheapest fleet of two kinds of nodes.",
     "sensitivity": "Say what drives a measure: which axis, or which of several uncertain inputs.",
     "stress": "Show what scenarios ask for, and what the fleet as bought does in them.",
