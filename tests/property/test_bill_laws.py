@@ -28,7 +28,8 @@ workload:
   {{prompt_tokens: {prompt}, output_tokens: {output}, arrival_rate: {rate}, peak_to_average: {peak},
   prefix_hit_ratio: {hits}}}
 deployment:
-  {{tensor_parallel: {width}, {price}, api_usd_per_mtok_input: {api_in}, api_usd_per_mtok_output: {api_out},
+  {{tensor_parallel: {width}, scale_up_gpus: 24, {price},
+  api_usd_per_mtok_input: {api_in}, api_usd_per_mtok_output: {api_out},
   step_weights_s: 7 ms, step_per_context_token_s: 30e-9, prefill_per_token_s: 36e-6}}
 capacity: {{capacity_model: measured, lambda_instance_given: {each}, applies_to: any}}
 policy:
@@ -108,7 +109,7 @@ def test_each_part_by_counting(stated: dict[str, Any]) -> None:
 CUBE = """
 schema: 1
 workload: {{peak_to_average: {peak}}}
-deployment: {{tensor_parallel: {width}, usd_per_node_hour: {price}, gpus_per_node: {size}}}
+deployment: {{tensor_parallel: {width}, usd_per_node_hour: {price}, gpus_per_node: {size}, scale_up_gpus: 24}}
 capacity: {{capacity_model: measured, lambda_instance_given: {each}, applies_to: any}}
 policy: {{failure_domain: node}}
 axes: {{rho_target: {rho}, redundancy: [0, 1, 3], nodes_given: {bought}, arrival_rate: {rate}}}
