@@ -5,21 +5,27 @@ It is there once this module is imported, or `gridplan.evaluate` or `gridplan.op
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gridplan.contract.grid import Grid
+    from gridplan.sensitivity.axis_weights import AxisWeights
+    from gridplan.sensitivity.ranges import Spec
 
 __all__ = ["GridplanAccessor"]
 
 
 @xr.register_dataset_accessor("gridplan")  # type: ignore[no-untyped-call]
 class GridplanAccessor:
-    """Methods of a cube; each takes the arguments of the function of the same name."""
+    """Methods of a cube; each takes the arguments of the function of the same name.
+
+    A cube holds what was planned, not the contract: questions that plan anew take the contract as `grid`.
+    """
 
     def __init__(self, cube: xr.Dataset) -> None:
         self._cube = cube
@@ -42,21 +48,20 @@ class GridplanAccessor:
 
         return regret(self._cube, *args, **kwargs)
 
-    def factorial(self, measure: str, weights: Mapping[str, Any] | None = None) -> Any:
-        """Shares of the variance of a measure by axis."""
-        return import_module("gridplan.sensitivity.factorial").factorial_indices(self._cube[measure], weights)
+    def factorial(self, measure: str, weights: AxisWeights | None = None) -> xr.Dataset:
+        """Shares of the variance of a measure by axis: `gridplan.factorial_indices`."""
+        from gridplan.sensitivity.axis_indices import factorial_indices
 
-    def tornado(
-        self,
-        vary: Mapping[str, Any],
-        measures: str | Iterable[str],
-        *,
-        grid: Grid,
-        at: Mapping[str, str | float] | None = None,
-    ) -> Any:
-        """Swings of measures when inputs move one at a time, which needs the `grid` that this cube was planned from."""
-        return import_module("gridplan.sensitivity.tornado").tornado(grid, vary, measures, at)
+        return factorial_indices(self._cube[measure], weights)
 
-    def break_even(self, *args: Any, **kwargs: Any) -> Any:
-        """Where two choices cost the same."""
-        return import_module("gridplan.sensitivity.thresholds").break_even(self._cube, *args, **kwargs)
+    def tornado(self, ranges: Mapping[str, Spec], *args: Any, grid: Grid, **kwargs: Any) -> pd.DataFrame:
+        """Swings of measures as inputs move one at a time: `gridplan.tornado`, of the `grid` of this cube."""
+        from gridplan.sensitivity.tornado import tornado
+
+        return tornado(grid, ranges, *args, **kwargs)
+
+    def break_even(self, *args: Any, grid: Grid, **kwargs: Any) -> xr.Dataset:
+        """Where two choices cost the same: `gridplan.break_even`, of the `grid` of this cube."""
+        from gridplan.sensitivity.break_even import break_even
+
+        return break_even(grid, *args, **kwargs)

@@ -1,18 +1,18 @@
-"""`cube.gridplan` asks what the functions ask, and hands on what other modules answer."""
+"""`cube.gridplan` asks what the functions ask."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from choice_cubes import random_cube
 
 import gridplan
 import gridplan.sensitivity.accessor
+
+GRIDS = Path(__file__).parents[2] / "grids"
 
 
 def test_choice_front_and_regret_are_those_of_the_functions() -> None:
@@ -22,28 +22,24 @@ def test_choice_front_and_regret_are_those_of_the_functions() -> None:
         assert mine.identical(getattr(gridplan, name)(cube, asked, where="nodes <= 3"))
 
 
-@pytest.mark.parametrize(
-    ("module", "function", "ask", "given"),
-    [
-        ("factorial", "factorial_indices", lambda a: a.factorial("nodes", {"gpu": [1]}), ("nodes", {"gpu": [1]})),
-        (
-            "tornado",
-            "tornado",
-            lambda a: a.tornado({"x": 1}, "nodes", grid="g", at={"a": 1}),
-            ("g", {"x": 1}, "nodes", {"a": 1}),
-        ),
-        ("thresholds", "break_even", lambda a: a.break_even("x", y=2), (None, "x", ("y", 2))),
-    ],
-)
-def test_other_questions_are_handed_on(
-    monkeypatch: pytest.MonkeyPatch, module: str, function: str, ask: Any, given: tuple[Any, ...]
-) -> None:
-    asked: list[Any] = []
-    own = SimpleNamespace(**{function: lambda *args, **kwargs: asked.extend([*args, *kwargs.items()]) or "told"})
-    monkeypatch.setitem(sys.modules, f"gridplan.sensitivity.{module}", own)
-    assert ask(random_cube(1).gridplan) == "told"
-    named = [getattr(item, "name", item) for item in asked]
-    assert all(want is None or want == got for want, got in zip(given, named, strict=True))
+def test_shares_of_the_variance_are_those_of_the_function() -> None:
+    cube = random_cube(1)
+    weights = {"gpu": [1.0] * cube.sizes["gpu"]}
+    mine = cube.gridplan.factorial("usd_per_hour", weights)
+    assert mine.identical(gridplan.factorial_indices(cube["usd_per_hour"], weights))
+
+
+def test_questions_that_plan_anew_take_the_contract() -> None:
+    grid = gridplan.load_grid(GRIDS / "lesson.yaml")
+    cube = gridplan.evaluate(grid)
+    at = {"scenario": "nominal"}
+    swings = cube.gridplan.tornado({"rho_target": (0.6, 0.8)}, ["nodes"], grid=grid, at=at)
+    assert swings.equals(gridplan.tornado(grid, {"rho_target": (0.6, 0.8)}, ["nodes"], at=at))
+    priced = gridplan.load_grid(GRIDS / "break-even.yaml")
+    crossing = gridplan.evaluate(priced).gridplan.break_even(grid=priced)
+    assert crossing.identical(gridplan.break_even(priced))
+    with pytest.raises(TypeError, match="grid"):
+        cube.gridplan.break_even()
 
 
 def test_the_accessor_costs_nothing_until_a_cube_is_asked_for(tmp_path: Path) -> None:
