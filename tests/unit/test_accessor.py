@@ -32,7 +32,7 @@ def test_shares_of_the_variance_are_those_of_the_function() -> None:
 def test_questions_that_plan_anew_take_the_contract() -> None:
     grid = gridplan.load_grid(GRIDS / "lesson.yaml")
     cube = gridplan.evaluate(grid)
-    at = {"scenario": "nominal"}
+    at = {"scenario": "nominal", "instance": "aws-p4de"}
     swings = cube.gridplan.tornado({"rho_target": (0.6, 0.8)}, ["nodes"], grid=grid, at=at)
     assert swings.equals(gridplan.tornado(grid, {"rho_target": (0.6, 0.8)}, ["nodes"], at=at))
     priced = gridplan.load_grid(GRIDS / "break-even.yaml")
