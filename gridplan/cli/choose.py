@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.output import refuse_existing
-from gridplan.errors import ContractError, Problem, StoreError
+from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
+from gridplan.errors import ContractError, Problem
 
 __all__ = ["command"]
 
@@ -38,11 +36,8 @@ _OPTIONS = {
 @click.option("--regret", "of_regret", is_flag=True, help="The choice of least regret over all axes not in --by.")
 @click.option("--penalty", type=float, default=None, help="Of --regret: the measure where a choice fails.")
 @click.option("--mixed", is_flag=True, help="Rank measured, scaled and analytical rates against each other.")
-@click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which axes are fixed.")
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write the table to a .parquet or .csv file.")
-@click.option("--force", is_flag=True, help="Replace the file of -o.")
-@catalog_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@at_option
+@output_options()
 def command(
     source: str,
     measure: str,
@@ -70,21 +65,17 @@ def command(
         asked["also"] = also or ()
     opened: Any = source
     if not Path(source).is_dir():
-        from gridplan.contract import load_grid
-
-        opened = load_grid(source, catalog)
-        say_folder(opened.folder)
+        opened = loaded_grid(source, catalog)
     with named_as_options(_OPTIONS):
         found = _asked(opened, measure, by, pareto, of_regret, penalty, asked)
-    for warning in str(found.attrs.get("warnings", "")).splitlines():
-        click.echo(f"warning: {warning}", err=True)
+    say_warnings(found.attrs)
     from gridplan.report import choice_tables
     from gridplan.report.solution import write_table
 
     if output is not None:
         click.echo(f"{output}: {write_table(choice_tables.flat(found), output):,} rows", err=True)
     if as_json:
-        click.echo(json.dumps(choice_tables.data_of(found), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json_text(choice_tables.data_of(found)))
     else:
         click.echo(choice_tables.finding(found) if output is not None else choice_tables.page(found))
 
@@ -130,13 +121,7 @@ def _check(
         raise click.UsageError("--also is not of --regret: a choice has other values in every state")
     if catalog is not None and Path(source).is_dir():
         raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
-    if output is None:
-        return
-    if Path(output).suffix not in (".parquet", ".csv"):
-        raise click.UsageError(f"-o {output}: a file that ends in .parquet or .csv is due")
-    refuse_existing(Path(output), force)
-    if not Path(output).parent.is_dir():
-        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")
+    check_output(output, force)
 
 
 def _accepted(texts: tuple[str, ...]) -> dict[str, list[str]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
-from gridplan.cli.study_options import check_output
+from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,11 +31,8 @@ _OPTIONS = {"measures": "--measure", "at": "--at"}
     metavar="NAME,...",
     help="What is compared (default: replicas,nodes,usd_per_month,usd_per_mtok_output).",
 )
-@click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which axes are fixed.")
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write what --json prints to a .json file.")
-@click.option("--force", is_flag=True, help="Replace the file of -o.")
-@catalog_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@at_option
+@output_options((".json",))
 def command(
     a: str,
     b: str,
@@ -58,7 +53,7 @@ def command(
 
     with named_as_options(_OPTIONS):
         found = diff(sides[0], sides[1], names or None, labels)
-    text = json.dumps(diff_data(found), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json_text(diff_data(found))
     if output is not None:
         write_block(Path(output), text + "\n")
     if as_json:
@@ -73,8 +68,4 @@ def _side(path: str, catalog: str | None) -> Grid | xr.Dataset:
         from gridplan.store.open import open_cube
 
         return open_cube(path)
-    from gridplan.contract import load_grid
-
-    loaded = load_grid(path, catalog)
-    say_folder(loaded.folder)
-    return loaded
+    return loaded_grid(path, catalog)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.output import refuse_existing, write_block
-from gridplan.errors import StoreError
+from gridplan.cli.output import write_block
+from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from gridplan.contract.grid import Grid
 
 __all__ = ["command"]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _SUFFIXES = (".csv", ".parquet", ".json")
 
@@ -35,27 +31,14 @@ def command() -> None:
     """Fleets that several services share, or that two kinds of nodes make up."""
 
 
-def _shared_options(command: F) -> F:
-    """What both commands take beside their own."""
-    options = (
-        click.argument("grid", type=click.Path()),
-        click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which other axes are fixed."),
-        click.option("-o", "--output", default=None, type=click.Path(), help="Write a .csv, .parquet or .json file."),
-        click.option("--force", is_flag=True, help="Replace the file of -o."),
-        catalog_option,
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @command.command("pool")
 @click.option("--over", default="workload", metavar="AXIS", show_default=True, help="Its labels share the fleet.")
 @click.option(
     "--lose", default=1, type=int, metavar="N", show_default=True, help="Nodes lost, the worst of each label."
 )
-@_shared_options
+@click.argument("grid", type=click.Path())
+@at_option
+@output_options(_SUFFIXES)
 def pool_command(
     grid: str,
     over: str,
@@ -77,7 +60,9 @@ def pool_command(
 
 
 @command.command("pair")
-@_shared_options
+@click.argument("grid", type=click.Path())
+@at_option
+@output_options(_SUFFIXES)
 def pair_command(
     grid: str, at: tuple[str, ...], output: str | None, force: bool, catalog: str | None, as_json: bool
 ) -> None:
@@ -102,20 +87,16 @@ def _answer(
     as_json: bool,
 ) -> None:
     """Ask, and print or write what was found."""
-    _check_output(output, force)
+    check_output(output, force, _SUFFIXES)
     labels = parse_labels(at)
-    from gridplan.contract import load_grid
-
-    loaded = load_grid(grid, catalog)
-    say_folder(loaded.folder)
+    loaded = loaded_grid(grid, catalog)
     with named_as_options(_OPTIONS):
         found = asked(loaded, labels)
-    for warning in str(found.attrs.get("warnings", "")).splitlines():
-        click.echo(f"warning: {warning}", err=True)
+    say_warnings(found.attrs)
     from gridplan.report import fleet_tables
     from gridplan.report.solution import write_table
 
-    text = json.dumps(fleet_tables.data_of(found), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json_text(fleet_tables.data_of(found))
     if output is not None and Path(output).suffix == ".json":
         write_block(Path(output), text + "\n")
     elif output is not None:
@@ -124,14 +105,3 @@ def _answer(
         click.echo(text)
     elif output is None:
         click.echo(getattr(fleet_tables, page)(found))
-
-
-def _check_output(output: str | None, force: bool) -> None:
-    """Refuse a file that cannot be written before anything is computed."""
-    if output is None:
-        return
-    if Path(output).suffix not in _SUFFIXES:
-        raise click.UsageError(f"-o {output}: a file that ends in .csv, .parquet or .json is due")
-    refuse_existing(Path(output), force)
-    if not Path(output).parent.is_dir():
-        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")

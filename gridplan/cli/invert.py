@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.output import refuse_existing
-from gridplan.errors import ContractError, Problem, StoreError
+from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
+from gridplan.errors import ContractError, Problem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,17 +58,14 @@ _OPTIONS = {
 @click.option("--vary", default=None, metavar="INPUT", help="Compare both at every value of an input (break_even).")
 @click.option("--measure", default=None, metavar="NAME", help="What is compared there (default usd_per_month).")
 @click.option("--points", type=int, default=None, metavar="N", help="Values that are compared first (default 257).")
-@click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which axes are fixed.")
+@at_option
 @click.option(
     "--by",
     default=None,
     metavar="AXIS,...",
     help="Axes that stay; of the others the best of what is chosen, the worst of what is not.",
 )
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write the table to a .parquet or .csv file.")
-@click.option("--force", is_flag=True, help="Replace the file of -o.")
-@catalog_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options()
 def command(
     grid: str,
     target: str,
@@ -83,15 +77,12 @@ def command(
     **options: Any,
 ) -> None:
     """Ask GRID backwards: how far an input may go while conditions hold, or where two alternatives cost the same."""
-    _check_output(output, force)
+    check_output(output, force)
     kind = _kind(target)
     given = {name: value for name, value in options.items() if value not in (None, (), False)}
     _refuse_others(target, kind, given)
     labels = parse_labels(at)
-    from gridplan.contract import load_grid
-
-    loaded = load_grid(grid, catalog)
-    say_folder(loaded.folder)
+    loaded = loaded_grid(grid, catalog)
     with named_as_options(_OPTIONS):
         found = _asked(loaded, target, kind, labels, given)
     _tell(found, output, as_json)
@@ -157,24 +148,12 @@ def _tell(found: xr.Dataset, output: str | None, as_json: bool) -> None:
     from gridplan.report.inversion import answer_data, answer_page, finding
     from gridplan.report.solution import write_table
 
-    for warning in str(found.attrs.get("warnings", "")).splitlines():
-        click.echo(f"warning: {warning}", err=True)
+    say_warnings(found.attrs)
     if output is not None:
         click.echo(f"{output}: {write_table(found, output):,} rows", err=True)
     if as_json:
-        click.echo(json.dumps(answer_data(found), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json_text(answer_data(found)))
     elif output is None:
         click.echo(answer_page(found))
     else:
         click.echo(finding(found), err=True)
-
-
-def _check_output(output: str | None, force: bool) -> None:
-    """Refuse a file that cannot be written before anything is computed."""
-    if output is None:
-        return
-    if Path(output).suffix not in (".parquet", ".csv"):
-        raise click.UsageError(f"-o {output}: a file that ends in .parquet or .csv is due")
-    refuse_existing(Path(output), force)
-    if not Path(output).parent.is_dir():
-        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")

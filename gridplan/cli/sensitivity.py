@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.output import refuse_existing, write_block
-from gridplan.errors import ContractError, Problem, StoreError
+from gridplan.cli.output import write_block
+from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
+from gridplan.errors import ContractError, Problem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,11 +42,8 @@ INDEX_SAMPLES = 8_192
 )
 @click.option("-n", "count", type=int, default=65_536, show_default=True, help="Samples, a power of 2.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the samples.")
-@click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="Labels at which axes are fixed.")
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write a .csv, .parquet or .json file.")
-@click.option("--force", is_flag=True, help="Replace the file of -o.")
-@catalog_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@at_option
+@output_options(_SUFFIXES)
 def command(
     source: str,
     measure: str,
@@ -65,7 +61,7 @@ def command(
 ) -> None:
     """Say what drives a measure: which axis of GRID (or of the cube in DIR), or which of the inputs sampled."""
     _check(source, by_axes, weights, has_value, samples)
-    _check_output(output, force)
+    check_output(output, force, _SUFFIXES)
     labels = parse_labels(at)
     with named_as_options(_OPTIONS):
         if samples:
@@ -73,9 +69,8 @@ def command(
         else:
             answer = _by_axes(source, measure, _weights(weights), has_value, labels, catalog)
     table, data, page, sentence = answer
-    for warning in data["warnings"]:
-        click.echo(f"warning: {warning}", err=True)
-    text = json.dumps({**data, "sentence": sentence}, indent=2, ensure_ascii=False, allow_nan=False)
+    say_warnings({"warnings": "\n".join(data["warnings"])})
+    text = json_text({**data, "sentence": sentence})
     from gridplan.report.solution import write_table
 
     if output is not None and Path(output).suffix == ".json":
@@ -108,7 +103,7 @@ def _by_axes(
         held = {column.name for column in read_manifest(Path(source)).layout.given}
         opened: Any = open_cube(source, dict.fromkeys([measure, *([BINDING] if BINDING in held else [])]))
     else:
-        opened = _loaded(source, catalog)
+        opened = loaded_grid(source, catalog)
     found = axis_indices(opened, measure, weights=weights, at=labels, of="has_value" if has_value else "value")
     data = {**page.plain(found.attrs), "rows": rows_of(found)}
     return found, data, page.axes_page(found), page.axes_sentence(found)
@@ -131,7 +126,7 @@ def _by_inputs(
     from gridplan.sensitivity.input_indices import input_indices
     from gridplan.sensitivity.sampling import sample
 
-    grid = _loaded(source, catalog)
+    grid = loaded_grid(source, catalog)
     found = sample(grid, distributions, list(dict.fromkeys([measure, BINDING])), n=count, seed=seed, at=labels)
     table = page.flat(found)
     drivers = None
@@ -144,14 +139,6 @@ def _by_inputs(
         data["inputs_explain"] = {**page.plain(drivers.attrs), "rows": rows_of(drivers)}
         data["warnings"] = list(dict.fromkeys([*data["warnings"], *data["inputs_explain"].pop("warnings")]))
     return table, data, "\n\n".join(pages) + "\n", page.samples_sentence(found, drivers, measure)
-
-
-def _loaded(source: str, catalog: str | None) -> Any:
-    from gridplan.contract import load_grid
-
-    grid = load_grid(source, catalog)
-    say_folder(grid.folder)
-    return grid
 
 
 def _weights(texts: tuple[str, ...]) -> dict[str, list[float]]:
@@ -189,14 +176,3 @@ def _check(source: str, by_axes: bool, weights: tuple[str, ...], has_value: bool
         raise click.UsageError(f"{', '.join(given)} asks about axes and --sample about inputs: ask one at a time")
     if Path(source).is_dir():
         raise click.UsageError(f"{source} is a cube that is planned already: --sample needs the contract")
-
-
-def _check_output(output: str | None, force: bool) -> None:
-    """Refuse a file that cannot be written before anything is computed."""
-    if output is None:
-        return
-    if Path(output).suffix not in _SUFFIXES:
-        raise click.UsageError(f"-o {output}: a file that ends in .csv, .parquet or .json is due")
-    refuse_existing(Path(output), force)
-    if not Path(output).parent.is_dir():
-        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.output import refuse_existing
-from gridplan.errors import StoreError
+from gridplan.cli.study_options import check_output, json_text, loaded_grid, output_options, say_warnings
 
 __all__ = ["command"]
 
@@ -51,10 +46,7 @@ _OPTIONS = {
     help="Axes that stay; of the others the best cell, the worst of what nobody chooses.",
 )
 @click.option("--max-tp", type=int, default=None, help="Largest tensor parallelism tried (default: a node, or 8).")
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write the table to a .parquet or .csv file.")
-@click.option("--force", is_flag=True, help="Replace the file of -o.")
-@catalog_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options()
 def command(
     grid: str,
     target: str,
@@ -71,16 +63,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Find the most or the least that holds a wanted concurrency by memory, in every cell of GRID."""
-    if output is not None and Path(output).suffix not in (".parquet", ".csv"):
-        raise click.UsageError(f"-o {output}: a file that ends in .parquet or .csv is due")
-    if output is not None:
-        refuse_existing(Path(output), force)
-    if output is not None and not Path(output).parent.is_dir():
-        raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")
-    from gridplan.contract import load_grid
-
-    loaded = load_grid(grid, catalog)
-    say_folder(loaded.folder)
+    check_output(output, force)
+    loaded = loaded_grid(grid, catalog)
     from gridplan.engine.inverse.solve import solve
     from gridplan.report.solution import SHOWN_ROWS, rows_of, table_of, write_table
 
@@ -96,13 +80,12 @@ def command(
             by=by,
             max_tensor_parallel=max_tp,
         )
-    for warning in str(found.attrs.get("warnings", "")).splitlines():
-        click.echo(f"warning: {warning}", err=True)
+    say_warnings(found.attrs)
     if output is not None:
         click.echo(f"{output}: {write_table(found, output):,} rows", err=True)
     if as_json:
         about = {name: value for name, value in found.attrs.items() if name != "warnings"}
         answers = {**about, "warnings": str(found.attrs.get("warnings", "")).splitlines(), "rows": rows_of(found)}
-        click.echo(json.dumps(answers, indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json_text(answers))
     elif output is None:
         click.echo(table_of(found, SHOWN_ROWS))

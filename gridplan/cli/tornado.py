@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.study_options import check_output, say_warnings
+from gridplan.cli.study_options import check_output, json_text, loaded_grid, output_options, say_warnings
 from gridplan.errors import ContractError, Problem
 
 __all__ = ["command"]
@@ -49,10 +46,7 @@ def parse_ranges(texts: tuple[str, ...]) -> dict[str, str]:
     help="What moves; the first one sorts (default: nodes,usd_per_mtok_output).",
 )
 @click.option("--at", multiple=True, metavar="AXIS=LABEL,...", help="The cell: one label per axis.")
-@click.option("-o", "--output", default=None, type=click.Path(), help="Write the table to a .csv or .parquet file.")
-@click.option("--force", is_flag=True, help="Replace the file of -o.")
-@catalog_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options()
 def command(
     grid: str,
     vary: tuple[str, ...],
@@ -67,10 +61,7 @@ def command(
     check_output(output, force)
     labels, ranges = parse_labels(at), parse_ranges(vary)
     names = [name.strip() for text in measure for name in text.split(",") if name.strip()]
-    from gridplan.contract import load_grid
-
-    loaded = load_grid(grid, catalog)
-    say_folder(loaded.folder)
+    loaded = loaded_grid(grid, catalog)
     from gridplan.report.frames import plain_rows, write_frame
     from gridplan.report.tornado_page import tornado_page
     from gridplan.sensitivity.tornado import MEASURES, tornado
@@ -83,6 +74,6 @@ def command(
     if as_json:
         about = {"grid": loaded.name, "cell": found.attrs["cell"], "finding": found.attrs["finding"]}
         answer = {**about, "warnings": warnings, "rows": plain_rows(found)}
-        click.echo(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json_text(answer))
     elif output is None:
         click.echo(tornado_page(found))
