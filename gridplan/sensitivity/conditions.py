@@ -106,7 +106,7 @@ def _condition(text: str, problems: list[Problem]) -> Condition | None:
 
 def _number(name: str, sign: str, said: str, problems: list[Problem]) -> Condition | None:
     try:
-        return Condition(name, sign, float(said))
+        return Condition(name, sign, float(said.replace(",", "")))
     except ValueError:
         pass
     try:

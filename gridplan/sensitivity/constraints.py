@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridplan.dictionary import dictionary
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.quantities import parse_quantity
 
 __all__ = ["Condition", "accepted", "conditions", "held"]
 
@@ -40,6 +42,8 @@ class Condition:
 def conditions(texts: str | Iterable[str]) -> list[Condition]:
     """Read conditions `NAME OP VALUE` with `<=`, `<`, `>=`, `>`, `=`, `!=`, `in` or `not in` (values by commas).
 
+    A number that is compared may have a unit (`tpot_s <= 20 ms`); a measure that is true or false may stand alone.
+
     Raises
     ------
     ContractError
@@ -47,9 +51,15 @@ def conditions(texts: str | Iterable[str]) -> list[Condition]:
 
     >>> conditions(["nodes <= 4", "gpu in h100-sxm, b200"])[1].values
     ('h100-sxm', 'b200')
+    >>> [(item.op, *item.values) for item in conditions(["tpot_s <= 20 ms", "slo_held"])]
+    [('<=', '0.02'), ('=', 'true')]
     """
     found, problems = [], []
     for text in [texts] if isinstance(texts, str) else texts:
+        row = dictionary().get(text.strip())
+        if row is not None and row.dtype == "bool":
+            found.append(Condition(row.name, "=", ("true",), f"{row.name} false"))
+            continue
         match = _SHAPE.fullmatch(text)
         if match is None:
             problems.append(Problem(f"{text!r} is no condition such as usd_per_month <= 150000", key="where"))
@@ -59,9 +69,12 @@ def conditions(texts: str | Iterable[str]) -> list[Condition]:
         # A number keeps its thousands separators: 150,000 is one value unless a list is asked for.
         values = tuple(part.strip() for part in right.split(",") if part.strip()) if "in" in op else (right,)
         if op in _COMPARE and _number(right) is None:
-            problems.append(Problem(f"{text!r}: {right!r} is not a number", key="where"))
-            continue
-        found.append(Condition(name, op, values, f"not {name} {op} {', '.join(values)}"))
+            plain = _without_unit(name, right)
+            if plain is None:
+                problems.append(Problem(f"{text!r}: {right!r} is not a number", key="where"))
+                continue
+            values = (plain,)
+        found.append(Condition(name, op, values, f"not {name} {op} {right if op in _COMPARE else ', '.join(values)}"))
     if problems:
         raise ContractError(problems)
     return found
@@ -125,6 +138,14 @@ def _of_labels(condition: Condition, values: NDArray[Any]) -> tuple[NDArray[np.b
     same = meant[codes].reshape(values.shape)
     null = (codes < 0).reshape(values.shape)
     return (~same if condition.op in ("!=", "not in") else same) & ~null, null
+
+
+def _without_unit(name: str, text: str) -> str | None:
+    """A number with a unit, in the unit that the dictionary has for the name."""
+    try:
+        return repr(float(parse_quantity(text, dictionary()[name].unit)))
+    except (KeyError, ValueError):
+        return None
 
 
 def _number(text: str) -> float | None:

@@ -215,3 +215,16 @@ def test_any_text_is_a_condition_or_refused(text: str) -> None:
     except ContractError:
         return
     assert found[0].name.isidentifier() or found[0].name[0].isdigit() or found[0].name
+
+
+def test_conditions_take_units_and_truths_like_those_of_inverse_questions() -> None:
+    cube = random_cube(3)
+    plain = gridplan.cheapest(cube, "usd_per_hour", where="tpot_s <= 0.02")
+    united = gridplan.cheapest(cube, "usd_per_hour", where="tpot_s <= 20 ms")
+    assert np.array_equal(plain.candidates, united.candidates) and int(plain.left_out.max()) > 0
+    assert "not tpot_s <= 20 ms" in str(united.left_out_because.values)
+    alone = gridplan.cheapest(cube, "usd_per_hour", where="fleet_sufficient")
+    stated = gridplan.cheapest(cube, "usd_per_hour", where="fleet_sufficient = true")
+    assert np.array_equal(alone.candidates, stated.candidates)
+    with pytest.raises(ContractError, match="'20 tokens' is not a number"):
+        gridplan.cheapest(cube, "usd_per_hour", where="tpot_s <= 20 tokens")
