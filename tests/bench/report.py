@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+import decisions
 import latency_cost
 import reading
 from compare import CAPACITY, LATENCIES, MIB, RACE, Row, machine_text, race, table, targets
@@ -49,6 +50,13 @@ RATES = """\
 
 100,800 combinations of replica, limit on TPOT p95 and token budget, by 5 utilisation targets and 200 arrival rates: the
 rate of a replica is searched once for each combination and its limits, whatever the fleets.
+"""
+
+DECISIONS = """\
+## Questions
+
+Shares of the variance by all axes, and the cheapest for each point of what happens: whole commands in fresh processes,
+from the contract, which is planned with the law of latency that a grid has by default.
 """
 
 FORMULAS = """\
@@ -146,6 +154,7 @@ def main() -> None:
     print(RATES, "### 1e8 cells\n", sep="\n")
     rates = race(CAPACITY, 1e8, RUNS, None)
     print(table(rates), *targets(rates), "", sep="\n", flush=True)
+    print(DECISIONS, *decisions.lines(1e7, RUNS), "", sep="\n", flush=True)
     print(FORMULAS, *latency_cost.lines(), sep="\n", flush=True)
     print("\n## Start\n", *starts(), sep="\n", flush=True)
 

@@ -11,7 +11,17 @@ from gridplan.contract import loads_grid
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import measures
 
-__all__ = ["CELLS_PER_RATE", "COMPARED", "QUICKSTART", "by_capacity", "queueing", "rates_for", "stretched", "thickened"]
+__all__ = [
+    "CELLS_PER_RATE",
+    "COMPARED",
+    "QUICKSTART",
+    "by_capacity",
+    "queueing",
+    "rates_for",
+    "stretched",
+    "stretched_text",
+    "thickened",
+]
 
 QUICKSTART = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
 
@@ -43,7 +53,12 @@ def stretched(cells: float) -> Grid:
 
 def queueing(cells: float) -> Grid:
     """The same with the law of latency that a grid has by default: that of a queue."""
-    return loads_grid(_text(_more_rates(cells)))
+    return loads_grid(stretched_text(cells))
+
+
+def stretched_text(cells: float) -> str:
+    """The contract of that grid."""
+    return _text(_more_rates(cells))
 
 
 CAPACITY_CELLS = 100_800

@@ -103,3 +103,12 @@ def test_latencies_are_all_that_is_left_out() -> None:
     assert whole["ttft_s"].notnull().any()
     assert (whole["latency_source"] == "formula").any()
     assert part.equals(whole[list(rest)])
+
+
+def test_questions_are_asked_and_counted() -> None:
+    from decisions import QUESTIONS, lines
+
+    said = lines(14_400, 1)
+    assert len(said) == 2 + len(QUESTIONS) + 3
+    rows = [line.strip("| ").split(" | ") for line in said[2 : 2 + len(QUESTIONS)]]
+    assert all(row[1] == "14,400" and float(row[4]) > 0 and float(row[5]) > 20 for row in rows)
