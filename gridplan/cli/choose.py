@@ -15,7 +15,10 @@ from gridplan.errors import ContractError, Problem
 __all__ = ["command"]
 
 _OPTIONS = {
-    **{name: f"--{name}" for name in ("measure", "by", "levers", "where", "accept", "survives", "at")},
+    **{
+        name: f"--{name}"
+        for name in ("measure", "by", "levers", "where", "accept", "survives", "at", "also", "penalty")
+    },
     "objectives": "--pareto",
 }
 """What arguments of the functions are called here."""
@@ -23,9 +26,7 @@ _OPTIONS = {
 
 @click.command()
 @click.argument("source", metavar="GRID|DIR", type=click.Path())
-@click.option(
-    "--measure", default="usd_per_mtok_output", metavar="NAME", show_default=True, help="What is to be least."
-)
+@click.option("--measure", default=None, metavar="NAME", help="What is to be least (default: usd_per_mtok_output).")
 @click.option("--by", default=None, metavar="AXIS,...", help="Axes that stay (default: all that happen).")
 @click.option("--levers", default=None, metavar="AXIS,...", help="Axes chosen along (default: those of class policy).")
 @click.option("--where", multiple=True, metavar="CONDITION", help='Such as "usd_per_month <= 150000"; repeatable.')
@@ -40,7 +41,7 @@ _OPTIONS = {
 @output_options()
 def command(
     source: str,
-    measure: str,
+    measure: str | None,
     by: str | None,
     levers: str | None,
     where: tuple[str, ...],
@@ -59,6 +60,8 @@ def command(
 ) -> None:
     """Choose among the plans of GRID, or of the cube in DIR: the best of what is chosen, for all that happens."""
     _check(source, output, force, catalog, pareto, of_regret, penalty, also)
+    if pareto is not None and measure is not None:
+        raise click.UsageError("--measure is not of --pareto: its objectives are what is compared")
     asked: dict[str, Any] = {"levers": levers, "where": where, "accept": _accepted(accept), "survives": survives}
     asked |= {"mixed": mixed, "at": parse_labels(at)}
     if not of_regret:
@@ -67,7 +70,7 @@ def command(
     if not Path(source).is_dir():
         opened = loaded_grid(source, catalog)
     with named_as_options(_OPTIONS):
-        found = _asked(opened, measure, by, pareto, of_regret, penalty, asked)
+        found = _asked(opened, measure or "usd_per_mtok_output", by, pareto, of_regret, penalty, asked)
     say_warnings(found.attrs)
     from gridplan.report import choice_tables
     from gridplan.report.solution import write_table

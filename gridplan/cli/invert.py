@@ -79,7 +79,7 @@ def command(
     """Ask GRID backwards: how far an input may go while conditions hold, or where two alternatives cost the same."""
     check_output(output, force)
     kind = _kind(target)
-    given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
     _refuse_others(target, kind, given)
     labels = parse_labels(at)
     loaded = loaded_grid(grid, catalog)

@@ -23,6 +23,9 @@ _SUFFIXES = (".csv", ".parquet", ".json")
 _OPTIONS = {"measure": "--measure", "measures": "--measure", "weights": "--weights", "n": "-n", "at": "--at"}
 """What arguments of `gridplan.axis_indices` and `gridplan.sample` are called here."""
 
+SAMPLES = 65_536
+"""Samples where nobody says how many (policy)."""
+
 INDEX_SAMPLES = 8_192
 """Most rows of the matrices behind shares of inputs (policy); each is planned once for every input and twice more."""
 
@@ -40,8 +43,8 @@ INDEX_SAMPLES = 8_192
     metavar="INPUT=DISTRIBUTION",
     help="An uncertain input: 'arrival_rate=normal(60, 6)', 'mbu=x uniform(0.9, 1.1)'.",
 )
-@click.option("-n", "count", type=int, default=65_536, show_default=True, help="Samples, a power of 2.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the samples.")
+@click.option("-n", "count", type=int, default=None, help=f"Samples, a power of 2 (default {SAMPLES:,}).")
+@click.option("--seed", type=click.IntRange(min=0), default=None, help="Of the samples (default 0).")
 @at_option
 @output_options(_SUFFIXES)
 def command(
@@ -51,8 +54,8 @@ def command(
     weights: tuple[str, ...],
     has_value: bool,
     samples: tuple[str, ...],
-    count: int,
-    seed: int,
+    count: int | None,
+    seed: int | None,
     at: tuple[str, ...],
     output: str | None,
     force: bool,
@@ -61,11 +64,15 @@ def command(
 ) -> None:
     """Say what drives a measure: which axis of GRID (or of the cube in DIR), or which of the inputs sampled."""
     _check(source, by_axes, weights, has_value, samples)
+    if not samples and (count is not None or seed is not None):
+        raise click.UsageError("-n and --seed are of --sample: shares of axes are exact")
+    if catalog is not None and Path(source).is_dir():
+        raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
     check_output(output, force, _SUFFIXES)
     labels = parse_labels(at)
     with named_as_options(_OPTIONS):
         if samples:
-            answer = _by_inputs(source, measure, _distributions(samples), count, seed, labels, catalog)
+            answer = _by_inputs(source, measure, _distributions(samples), count or SAMPLES, seed or 0, labels, catalog)
         else:
             answer = _by_axes(source, measure, _weights(weights), has_value, labels, catalog)
     table, data, page, sentence = answer

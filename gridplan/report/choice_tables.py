@@ -60,7 +60,7 @@ def page(answer: xr.Dataset) -> str:
         rows, measure = rows_of(flat(answer)), attrs["measure"]
         also = [name for name in map(str, answer.data_vars) if name not in _told(answer)]
         names = [*_names(attrs.get("by")), measure, f"{measure}_gap", *_names(attrs.get("levers")), *also, "candidates"]
-        names.append("left_out_because")
+        names += [*(["ties_count"] if any(row["ties_count"] for row in rows) else []), "left_out_because"]
         head = f"least {measure} for each {attrs.get('by', 'cube')}"
     asked = (f"{name} {attrs[name]}" for name in ("survives", "where", "accept", "at", "penalty") if name in attrs)
     lines = ["; ".join([head, *asked]), *_table(rows, names), "", finding(answer)]
@@ -91,6 +91,8 @@ def _finding_cheapest(answer: xr.Dataset) -> str:
     low, high = min(row[measure] for row in won), max(row[measure] for row in won)
     span = f"{_shown(low)} {unit}" if low == high else f"{_shown(low)} to {_shown(high)} {unit}"
     close = f"; the closest runner-up is {min(gaps):.1%} above" if gaps else ""
+    tied = sum(bool(row["ties_count"]) for row in won)
+    close += f"; {tied:,} {'has' if tied == 1 else 'have'} ties, of which the first in order is shown" if tied else ""
     return f"{said}; {span}{close}" + (f"; {none}." if len(won) < len(rows) else ".")
 
 
@@ -140,7 +142,8 @@ def _least_greatest(answer: xr.Dataset, unit: str) -> str:
     if len(own) == 1:
         choice = f"The minimax choice {own[0]['best_choice']}" if own[0]["best_choice"] else "The one choice"
         return f"{choice} is at most {_shown(regrets[0])} {unit} above the best"
-    return f"The minimax choices are at most {_shown(min(regrets))} to {_shown(max(regrets))} {unit} above the best"
+    low, high = _shown(min(regrets)), _shown(max(regrets))
+    return f"The minimax choices are at most {low if low == high else f'{low} to {high}'} {unit} above the best"
 
 
 def _front(answer: xr.Dataset) -> list[dict[str, Any]]:
@@ -200,4 +203,6 @@ def _table(rows: Sequence[Row], names: Sequence[str], most: int = SHOWN_ROWS) ->
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.5g}"
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.5g}"

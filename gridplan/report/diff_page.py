@@ -27,6 +27,7 @@ def diff_data(found: Difference) -> dict[str, Any]:
         "fixed_b": dict(found.fixed[1]),
         "why_at": found.cell,
         "left_out": list(found.left_out),
+        "of_contracts": found.of_contracts,
         **{name: plain_rows(getattr(found, name)) for name in _TABLES},
     }
 
@@ -42,9 +43,11 @@ def diff_page(found: Difference) -> str:
         lines.append(f"{', '.join(found.left_out)}: not held by a cube, so not compared")
     for row in _few(data["labels"], lines):
         lines.append(f"only {row['only_in']} has {row['axis']}={row['label']}: not compared")
+    if not found.of_contracts:
+        lines.append("a cube holds few inputs: others may differ, and which one did it is not known; compare contracts")
     lines += _part(
         _inputs(data["inputs"]),
-        "no input differs",
+        "no input differs" if found.of_contracts else "no input that both sides hold differs",
         {"input": "inputs", "count": "cells", "a": "A", "b": "B", "a_source": "source of A", "b_source": "source of B"},
     )
     lines += _part(

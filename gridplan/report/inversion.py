@@ -21,7 +21,7 @@ _EXACT_HEADS = ("max_", "min_", "fails_at_", "arrival_rate_next_")
 _EXACT_TAILS = ("_below", "_above")
 _COSTS = ("first_", "second_")
 _HINTS = {
-    "not_monotone": "it holds again beyond a failure: narrow the range",
+    "not_monotone": "it holds beyond a failure: ask for the other end, or narrow the range",
     "unknown": "a measure that decides is null",
 }
 
@@ -89,7 +89,8 @@ def _break_even(found: xr.Dataset, rows: Sequence[Mapping[str, Any]]) -> str:
         told = " and ".join(f"{word} at {_span(values, unit, len(rows))}" for word, values in ends)
         span = f"{_number(found.attrs['low'])} to {_number(found.attrs['high'])}"
         who = f"the cheaper of {first} and {second} {told}" if between else f"{first} and {second} never change places"
-        return f"For {vary} from {span} {who}{_others(rows, f'{second} is the cheaper one')}."
+        other = _others(rows, f"{second} is the cheaper one", f"{first} is the cheaper one")
+        return f"For {vary} from {span} {who}{other}."
     if "break_even_hours_share" in found:
         shares = [row["break_even_hours_share"] for row in between]
         second, first = between[0]["cheaper_above"] if between else "it", rows[0]["cheaper_below"] or "the other"
@@ -103,7 +104,7 @@ def _break_even(found: xr.Dataset, rows: Sequence[Mapping[str, Any]]) -> str:
     used = _span(shares, "% of what a replica sustains", len(rows))
     return (
         f"Always on, self-hosting costs at most what the API does from {rates}{_others(rows, '')}. "
-        f"Released when idle, from {used}{other}."
+        f"A replica that is paid only while it serves, without spares and whole nodes, does from {used}{other}."
     )
 
 
@@ -127,7 +128,7 @@ def _span(values: Sequence[float], unit: str, cells: int) -> str:
     return f"{ends}{gap}{word} in {len(values):,} of {cells:,} cells"
 
 
-def _others(rows: Sequence[Mapping[str, Any]], always: str) -> str:
+def _others(rows: Sequence[Mapping[str, Any]], always: str, never: str = "") -> str:
     """How many cells have another answer than a threshold, and why."""
     said = []
     count = Counter(row["answer"] for row in rows)
@@ -136,7 +137,7 @@ def _others(rows: Sequence[Mapping[str, Any]], always: str) -> str:
             continue
         reasons = Counter(row["fails_reason"] for row in rows if row["answer"] == answer and row.get("fails_reason"))
         why = ", ".join(f"{reason} {number:,}" for reason, number in reasons.most_common())
-        why = always if answer == "always" else why or _HINTS.get(answer, "")
+        why = always if answer == "always" else why or (never if answer == "never" else "") or _HINTS.get(answer, "")
         said.append(f"; {answer} in {count[answer]:,}{f' ({why})' if why else ''}")
     return "".join(said)
 

@@ -113,4 +113,8 @@ def _bare(value: float | None) -> str | None:
 
 
 def _share(value: float | None) -> str | None:
-    return None if value is None else f"{100 * value:.0f}%"
+    if value is None:
+        return None
+    # What is just above what is carried must not read as all of it.
+    digits = next((count for count in (0, 1, 2) if value == 1.0 or f"{100 * value:.{count}f}" != f"{100:.{count}f}"), 3)
+    return f"{100 * value:.{digits}f}%"

@@ -50,7 +50,10 @@ def options_for(
     """The options of a question as it was asked, and what is said about it."""
     question = _question(measures, where, accept, survives, mixed)
     optional = (WITHOUT_SPOT,) if survives else ()
-    cube = cube_of(source, (*question.names, *also), optional=optional, at=at)
+    asked_as = dict.fromkeys(also, "also") | {item.name: "where" for item in question.where}
+    asked_as |= {item.name: "accept" for item in question.accept} | {question.survives or "": "survives"}
+    asked_as = {name: key for name, key in asked_as.items() if name not in measures}
+    cube = cube_of(source, (*question.names, *also), optional=optional, at=at, asked_as=asked_as)
     sizes = {name: cube.sizes[name] for name in axes_of(cube)}
     stay, chosen = split(sizes)
     found = options_of(cube, stay, chosen, question)

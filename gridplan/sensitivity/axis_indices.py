@@ -105,6 +105,9 @@ def axis_indices(
     """
     cube, fixed = _planned(source, measure, at or {})
     labels = {name: held for name, held in labels_of(cube).items() if len(held) > 1}
+    if not labels:
+        said = "no axis with more than one label is left: nothing varies"
+        raise ContractError([Problem(said, key="at" if fixed else "axes")])
     values = cube[measure]
     own = labels_of(values)
     # Weights of an axis that the measure does not stand on change nothing, and are checked all the same.

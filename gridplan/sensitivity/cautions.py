@@ -29,8 +29,8 @@ def cautions(cube: xr.Dataset, chosen: Sequence[str], question: Question) -> lis
     ]
     if free:
         said.append(
-            f"{' and '.join(free)} chosen freely: the cheapest plan takes the lowest precision; name those that your "
-            "evaluations accept (accept)"
+            f"{' and '.join(free)} chosen freely: the cheapest plan tends to the lowest precision; name those that "
+            "your evaluations accept (accept)"
         )
     promises = free_levers(sizes, chosen, tied, question.survives is not None)
     if promises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,14 +107,17 @@ def _condition(text: str, problems: list[Problem]) -> Condition | None:
 
 def _number(name: str, sign: str, said: str, problems: list[Problem]) -> Condition | None:
     try:
-        return Condition(name, sign, float(said.replace(",", "")))
+        number = float(said.replace(",", ""))
     except ValueError:
-        pass
-    try:
-        return Condition(name, sign, parse_quantity(said, dictionary()[name].unit))
-    except ValueError as error:
-        problems.append(Problem(str(error), key=name))
-        return None
+        try:
+            number = parse_quantity(said, dictionary()[name].unit)
+        except ValueError as error:
+            problems.append(Problem(str(error), key=name))
+            return None
+    if math.isfinite(number):
+        return Condition(name, sign, number)
+    problems.append(Problem(f"{name} {sign} {said}: a finite number is due", key="while"))
+    return None
 
 
 def read_for(conditions: Sequence[Condition]) -> tuple[str, ...]:

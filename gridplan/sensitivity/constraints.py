@@ -37,6 +37,8 @@ class Condition:
     values: tuple[str, ...]
     reason: str
     """What is said of a cell that does not meet it."""
+    asked_as: str = "where"
+    """The argument that it came from."""
 
 
 def conditions(texts: str | Iterable[str]) -> list[Condition]:
@@ -87,7 +89,7 @@ def accepted(accept: Mapping[str, str | Sequence[str]] | None) -> list[Condition
     'kv_dtype not accepted'
     """
     return [
-        Condition(name, "in", (labels,) if isinstance(labels, str) else tuple(labels), f"{name} not accepted")
+        Condition(name, "in", (labels,) if isinstance(labels, str) else tuple(labels), f"{name} not accepted", "accept")
         for name, labels in (accept or {}).items()
     ]
 
@@ -128,7 +130,7 @@ def _of_labels(condition: Condition, values: NDArray[Any]) -> tuple[NDArray[np.b
     codes, labels = factorize(values.ravel())
     known = [str(label) for label in labels]
     unknown = [
-        Problem(f"no {condition.name} of this cube is {text}{suggestion(text, known)}", key="where")
+        Problem(f"no {condition.name} of this cube is {text}{suggestion(text, known)}", key=condition.asked_as)
         for text in condition.values
         if text not in known
     ]

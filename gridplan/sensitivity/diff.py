@@ -51,6 +51,8 @@ class Difference:
         Cells that both sides have, the one that `why` is about, and the labels at which axes of A and of B are held.
     left_out
         Measures of the default that a cube does not hold.
+    of_contracts
+        Whether both sides are contracts: then every input is compared, and `why` is known.
     """
 
     labels: pd.DataFrame
@@ -62,6 +64,7 @@ class Difference:
     cell: str
     left_out: tuple[str, ...]
     fixed: tuple[Mapping[str, str | float], Mapping[str, str | float]]
+    of_contracts: bool
 
 
 def diff(
@@ -113,6 +116,7 @@ def diff(
     shared = {name: axis[where] for (name, axis), where in zip(common.labels.items(), place, strict=True)}
     contracts = (left.inputs, right.inputs)
     why = pd.DataFrame(columns=["input", "measure", "a", "alone", "effect", "note"])
+    of_contracts = contracts[0] is not None and contracts[1] is not None
     if contracts[0] is not None and contracts[1] is not None:
         why = _why(contracts[0], contracts[1], common, shared, names)
     return Difference(
@@ -127,6 +131,7 @@ def diff(
         cell=place_text(place, common.labels),
         left_out=tuple(name for name in asked if name not in names),
         fixed=common.fixed,
+        of_contracts=of_contracts,
     )
 
 

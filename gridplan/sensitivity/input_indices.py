@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["input_indices", "sobol_indices"]
 
+WIDE = 0.2
+"""Width of an interval above which an answer says that it is a rough one (policy)."""
+
 CHUNK = 1 << 18
 """Samples given to the function at once (policy)."""
 
@@ -175,6 +178,8 @@ def _table(
             f"{a.size - shares.rows:,} of {a.size:,} rows have a sample without a value ({missing:.2%} of samples): "
             "indices are of the other rows, in which inputs are not independent, and need not add up"
         )
+    if (np.diff(shares.total_interval, axis=0) > WIDE).any():
+        warnings.append(f"intervals of shares are wider than {WIDE:.0%}: more samples are due than {a.size:,} rows")
     if shares.variance == 0:
         warnings.append("the value is the same in every sample that has one")
     attrs = {

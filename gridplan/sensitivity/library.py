@@ -21,7 +21,8 @@ SURGE, CONTEXT, OUTPUT, LIMIT, PRICE, SPEED = 1.5, 2.0, 1.5, 0.8, 1.2, 0.85
 """What the standard scenarios multiply by (policy)."""
 
 _LIMITS = ("ttft_slo_s", "tpot_slo_s", "e2e_slo_s", "itl_slo_s")
-_PRICES = ("usd_per_node_hour", "usd_per_gpu_hour", "spot_usd_per_node_hour", "reserved_usd_per_node_hour")
+_PRICES = ("usd_per_node_hour", "usd_per_gpu_hour", "spot_usd_per_node_hour")
+_RESERVED = "reserved_usd_per_node_hour"
 _RATES = ("mbu", "mbu_experts", "mfu", "lambda_instance_given", "decode_tokens_per_s")
 _TIMES = ("e2e_latency_s", "step_weights_s", "step_per_sequence_s", "step_per_context_token_s", "prefill_per_token_s")
 
@@ -37,10 +38,10 @@ def library_scenarios(grid: Grid) -> tuple[tuple[Scenario, ...], dict[str, str]]
     inputs = build_inputs(grid, lenient=True)
     moves = {
         **_traffic(inputs),
-        "fp8_kv": _fp8(grid),
+        "fp8_kv": _fp8(inputs),
         f"limits_x{LIMIT:g}": _limits(grid, inputs),
         **_losses(inputs),
-        f"price_x{PRICE:g}": _times(inputs, _PRICES, PRICE) or "no price of a node or GPU is known",
+        f"price_x{PRICE:g}": _prices(inputs) or "no price of a node or GPU is known",
         f"slower_x{SPEED:g}": {**_times(inputs, _RATES, SPEED), **_times(inputs, _TIMES, 1 / SPEED)}
         or "no achieved share and no measured rate is known",
         "no_prefix_cache": _no_hits(grid, inputs),
@@ -94,9 +95,24 @@ def _traffic(inputs: Inputs) -> dict[str, Move | str]:
     }
 
 
-def _fp8(grid: Grid) -> Move | str:
-    if grid.axis("kv_dtype") is not None:
+def _prices(inputs: Inputs) -> dict[str, Change]:
+    """Prices of nodes and GPUs; one under a commitment that is a discount on the list price moves with that."""
+    grid = inputs.grid
+    own = _RESERVED in grid.given or grid.axis(_RESERVED) is not None
+    spot = _on_spot(inputs) or "portfolio" in _nominal(inputs, "purchase")
+    names = [name for name in _PRICES if spot or name != "spot_usd_per_node_hour"]
+    return _times(inputs, (*names, _RESERVED) if own else tuple(names), PRICE)
+
+
+def _on_spot(inputs: Inputs) -> bool:
+    return bool((_nominal(inputs, "spot_share") > 0).any()) or "spot" in _nominal(inputs, "purchase")
+
+
+def _fp8(inputs: Inputs) -> Move | str:
+    if inputs.grid.axis("kv_dtype") is not None:
         return "kv_dtype is an axis of this grid: its labels show it"
+    if "kv_dtype" in inputs.labels and set(inputs.labels["kv_dtype"].data.ravel()) == {"fp8"}:
+        return "the cache is fp8 already"
     return {"kv_dtype": Change("set", "fp8")}
 
 
@@ -116,12 +132,11 @@ def _losses(inputs: Inputs) -> dict[str, Move | str]:
         return {"lost_units": Change("set", 1.0), "lost_domain": Change("set", domain)}
 
     zones = bool((_nominal(inputs, "zones") > 1).any())
-    spot = bool((_nominal(inputs, "spot_share") > 0).any()) or "spot" in _nominal(inputs, "purchase")
     return {
         "gpu_loss": lost("gpu"),
         "node_loss": lost("node") if _known(inputs, "gpus_per_node") else "no size of a node is known",
         "zone_loss": lost("zone") if zones else "the fleet has one zone",
-        SPOT_LOSS: {} if spot else "nothing is on spot",
+        SPOT_LOSS: {} if _on_spot(inputs) else "nothing is on spot",
     }
 
 

@@ -17,7 +17,7 @@ from gridplan.sensitivity.axes import named, split_axes
 from gridplan.sensitivity.choice import DEFAULT_MEASURE
 from gridplan.sensitivity.labels import label_texts, variable
 from gridplan.sensitivity.options import Options
-from gridplan.sensitivity.ranking import first_least
+from gridplan.sensitivity.ranking import TIE, first_least
 from gridplan.sensitivity.regret_arrays import Array, information, regret_of, tail
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def regret(
     >>> found.usd_per_hour_regret_max.values.tolist(), float(found.usd_per_hour_evpi)  # 5.5 - (4 + 5) / 2
     ([4.0, 2.0], 1.0)
     """
+    if penalty is not None and not (math.isfinite(penalty) and penalty >= 0.0):
+        raise ContractError([Problem(f"a finite number that is not negative is due, not {penalty:g}", key="penalty")])
     groups: list[str] = []
     found, attrs = options_for(source, (measure,), _split(by, levers, groups), where, accept, survives, (), at, mixed)
     across = found.by[len(groups) :]
@@ -102,6 +104,11 @@ def regret(
     fails = (code > 0) & ~unknown & served[:, :, None]
     if penalty is not None:
         values[fails] = penalty
+        dear = np.max(values[code == 0], initial=0.0)
+        if fails.any() and penalty < dear:
+            warned = [attrs["warnings"]] if attrs.get("warnings") else []
+            said = f"a penalty of {penalty:,.5g} is below what plans that serve cost (to {dear:,.5g}): failing may pay"
+            attrs["warnings"] = "\n".join([*warned, said])
     no_value = np.count_nonzero(unknown, axis=1)
     failing = np.count_nonzero(fails, axis=1)
     compared = (no_value == 0) & ((failing == 0) | (penalty is not None)) & served.any(axis=1, keepdims=True)
@@ -183,10 +190,16 @@ def _figures(
         f"{measure}_regret_expected": mean,
         f"{measure}_regret_p95": high,
         f"{measure}_expected": expected,
-        f"{measure}_evpi": np.where(weighed, np.maximum(choice - perfect, 0.0), np.nan),
-        f"{measure}_evpi_compared": np.where(weighed, np.maximum(choice - robust, 0.0), np.nan),
+        f"{measure}_evpi": np.where(weighed, _gain(choice, perfect), np.nan),
+        f"{measure}_evpi_compared": np.where(weighed, _gain(choice, robust), np.nan),
         "place": place.astype(np.float64),
     }
+
+
+def _gain(choice: Array, informed: Array) -> Array:
+    """What is saved; a rest of rounding is nothing."""
+    saved = np.maximum(choice - informed, 0.0)
+    return np.where(saved <= TIE * np.abs(choice), 0.0, saved)
 
 
 def _dataset(

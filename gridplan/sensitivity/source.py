@@ -35,11 +35,12 @@ def cube_of(
     *,
     optional: Iterable[str] = (),
     at: Mapping[str, str | float] | None = None,
+    asked_as: Mapping[str, str] | None = None,
 ) -> xr.Dataset:
     """The cube with the measures `names`, those of `optional` that it has, and what says which cells may be chosen.
 
     A grid is planned with these alone, a folder is opened with these alone, of a Dataset all is kept. Labels `at` cut
-    their axes down to one label.
+    their axes down to one label. `asked_as` is the argument that named a measure, where it was not `measure`.
 
     Raises
     ------
@@ -50,16 +51,22 @@ def cube_of(
     """
     wanted = list(dict.fromkeys(names))
     if isinstance(source, Grid):
-        return _planned(source, wanted, tuple(optional), at or {})
+        return _planned(source, wanted, tuple(optional), at or {}, asked_as or {})
     cube = _opened(Path(source), wanted, tuple(optional)) if isinstance(source, (str, Path)) else source
-    _check(wanted, [*map(str, cube.variables), PROVIDER])
+    _check(wanted, [*map(str, cube.variables), PROVIDER], asked_as or {}, OF_A_CUBE)
     cube = _cut(cube, at or {})
     if PROVIDER in wanted and PROVIDER not in cube.variables:
         cube = _with_provider(cube, _providers_of(source))
     return cube
 
 
-def _planned(grid: Grid, wanted: list[str], optional: tuple[str, ...], at: Mapping[str, str | float]) -> xr.Dataset:
+def _planned(
+    grid: Grid,
+    wanted: list[str],
+    optional: tuple[str, ...],
+    at: Mapping[str, str | float],
+    asked_as: Mapping[str, str],
+) -> xr.Dataset:
     from gridplan.engine.columns import asked, plan_columns
     from gridplan.engine.evaluate import arrays_of, attributes
     from gridplan.engine.fleets.figures import asked_of
@@ -73,7 +80,7 @@ def _planned(grid: Grid, wanted: list[str], optional: tuple[str, ...], at: Mappi
     if any(name in known and dictionary()[name].unit.startswith("USD") for name in wanted):
         extra.append("price_flag")
     of_labels = [*(name for name in _labels_of(inputs.space.labels) if name not in known), PROVIDER]
-    _check(wanted, [*known, *of_labels])
+    _check(wanted, [*known, *of_labels], asked_as)
     measures = [name for name in (*wanted, *CHECKS, *extra) if name in known]
     if PROVIDER in wanted:
         measures.append("priced_by")
@@ -81,7 +88,7 @@ def _planned(grid: Grid, wanted: list[str], optional: tuple[str, ...], at: Mappi
     arrays = arrays_of(inputs, plan)
     check_numbers(plan.layout, arrays)
     cube = dataset_from_arrays(plan.layout, arrays, attributes(inputs))
-    _check(wanted, [*map(str, cube.variables), PROVIDER])
+    _check(wanted, [*map(str, cube.variables), PROVIDER], asked_as)
     return _with_provider(cube, _providers(inputs.catalog)) if PROVIDER in wanted else cube
 
 
@@ -99,13 +106,17 @@ def _opened(folder: Path, wanted: list[str], optional: tuple[str, ...]) -> xr.Da
     return open_cube(folder, [name for name in dict.fromkeys(names) if name in held])
 
 
-def _check(wanted: Iterable[str], known: Iterable[str]) -> None:
-    names = list(known)
-    problems = [
-        Problem(f"{name} is not a measure of this cube{suggestion(name, names)}", key="measure")
-        for name in wanted
-        if name not in names
-    ]
+OF_A_CUBE = "; a contract has it planned: ask that, or name it in its outputs and run it again"
+
+
+def _check(wanted: Iterable[str], known: Iterable[str], asked_as: Mapping[str, str], remedy: str = "") -> None:
+    names, measures = list(known), all_measures()
+    problems = []
+    for name in wanted:
+        if name not in names:
+            hint = remedy if remedy and name in measures else suggestion(name, names)
+            said = f"{name} is not a measure of this cube{hint}"
+            problems.append(Problem(said, key=asked_as.get(name, "measure")))
     if problems:
         raise ContractError(problems)
 

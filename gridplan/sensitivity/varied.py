@@ -72,10 +72,16 @@ class Varied:
         op = "multiply" if self.factor else "set"
         if self.grid.samples:
             shifted = replace(self.grid, shifts={**self.grid.shifts, self.name: Shift(op, moved[0])})  # type: ignore[arg-type]
-            return {name: found[np.newaxis] for name, found in figures_of(shifted, names).items()}
+            return {name: found[np.newaxis] for name, found in self._planned(shifted, names).items()}
         others = {name: Shift(shift.op, shift.values[np.newaxis]) for name, shift in self.grid.shifts.items()}
         shifts = {**others, self.name: Shift(op, moved)}  # type: ignore[arg-type]
-        return figures_of(replace(self.grid, shifts=shifts, samples=len(values)), names)
+        return self._planned(replace(self.grid, shifts=shifts, samples=len(values)), names)
+
+    def _planned(self, moved: Grid, names: list[str]) -> dict[str, Array]:
+        try:
+            return figures_of(moved, names)
+        except ValueError as error:  # of a formula: a factor leaves its bounds, which no contract may state
+            raise ContractError([Problem(f"{error}: narrow the range", key="low, high")]) from None
 
 
 def _stacked(parts: list[Array], values: Array, step: int) -> Array:
@@ -153,7 +159,7 @@ def range_of(grid: Grid, name: str, low: float | None, high: float | None, facto
     """
     row, bounds = dictionary()[name], bounds_of(name)
     integer = not factor and (row.dtype == "int64" or row.unit == "tokens")
-    usual = (1.0 / REACH, REACH) if factor else _usual(grid, name, integer)
+    usual = _usual_factor(grid, name) if factor else _usual(grid, name, integer)
     problems = []
     ends: list[float] = []
     for key, asked, guess in (("low", low, usual[0]), ("high", high, usual[1])):
@@ -172,6 +178,17 @@ def range_of(grid: Grid, name: str, low: float | None, high: float | None, facto
     if problems:
         raise ContractError(problems)
     return Range(ends[0], ends[1], integer)
+
+
+def _usual_factor(grid: Grid, name: str) -> tuple[float, float]:
+    """1/1000 to 1000 times, as far as that leaves every value within its bounds."""
+    found, bounds = inputs_of(grid), bounds_of(name)
+    known = _stated({**found.values, **found.stated}, name)
+    above = known[known > 0.0]
+    if not above.size:
+        return 1.0 / REACH, REACH
+    low, high = max(1.0 / REACH, bounds.low / float(above.min())), min(REACH, bounds.high / float(above.max()))
+    return float(to_digits(np.array(low * (1.0 + 1e-11)))), float(to_digits(np.array(high * (1.0 - 1e-11))))
 
 
 def _usual(grid: Grid, name: str, integer: bool) -> tuple[float, float]:

@@ -116,7 +116,7 @@ def test_a_stored_cube_is_asked_like_its_grid(cli: Any, grid: Path, tmp_path: Pa
         ("--pareto ttft_s --regret", "two questions"),
         ("--penalty 3", "--penalty is of --regret"),
         ("--regret --also nodes", "--also is not of --regret"),
-        ("-o out.txt", "a file that ends in .parquet or .csv is due"),
+        ("-o out.txt", "a file that ends in .csv or .parquet is due"),
         ("--at arrival_rate=7", "7 is not on the axis: 8, 40, 80"),
     ],
 )
@@ -132,3 +132,30 @@ def test_nothing_can_be_chosen(cli: Any, grid: Path) -> None:
     done = cli("choose", grid, "--measure", "usd_per_hour", "--where", "nodes > 100", "--regret")
     assert done.code == 0
     assert done.out.splitlines()[-1].startswith("No choice serves every state here")
+
+
+def test_the_option_that_named_a_measure_is_named(cli: Any, grid: Path) -> None:
+    done = cli("choose", grid, "--measure", "usd_per_hour", "--where", "usd_per_mont < 1", "--also", "nods")
+    assert done.code == 2
+    assert "--where: usd_per_mont is not a measure" in done.err
+    assert "--also: nods is not a measure" in done.err
+
+
+@pytest.mark.parametrize("penalty", ["inf", "nan", "-5"])
+def test_a_penalty_is_a_number_that_can_be_compared(cli: Any, grid: Path, penalty: str) -> None:
+    done = cli("choose", grid, "--measure", "usd_per_hour", "--regret", "--penalty", penalty)
+    assert (done.code, done.out) == (2, "")
+    assert f"--penalty: a finite number that is not negative is due, not {penalty}" in done.err
+
+
+def test_a_penalty_below_the_bills_is_warned_of(cli: Any, grid: Path) -> None:
+    # At 80 req/s the small ones need 10 nodes, which the condition refuses, and the big one costs 40 USD/h.
+    asked = ("choose", grid, "--measure", "usd_per_hour", "--regret", "--where", "nodes <= 5", "--penalty")
+    assert "a penalty of 39 is below what plans that serve cost (to 40)" in cli(*asked, "39").err
+    assert "penalty" not in cli(*asked, "41").err
+
+
+def test_a_front_has_no_measure_beside_its_objectives(cli: Any, grid: Path) -> None:
+    done = cli("choose", grid, "--pareto", "usd_per_hour,nodes", "--measure", "nodes")
+    assert done.code == 2
+    assert "--measure is not of --pareto" in done.err

@@ -115,3 +115,26 @@ def test_wrong_questions_name_the_option(
     said = refused(capsys, *arguments)
     for message in messages:
         assert message in said
+
+
+@pytest.mark.parametrize("cap", ["--nodes", "--budget", "--power"])
+def test_a_cap_of_nothing_is_refused_and_not_forgotten(cap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{cap}: must be" in refused(capsys, "--for", "max:arrival_rate", cap, "0")
+
+
+def test_conditions_are_finite(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "--for", "max:arrival_rate", "--while", "nodes <= nan")
+    assert "--while: nodes <= nan: a finite number is due" in said
+
+
+def test_factors_stay_within_the_bounds_of_the_input() -> None:
+    # Outputs of 300 tokens may be a factor of 1/300 and no less.
+    at = "instance=nebius-hgx-b200,purchase=reserved,arrival_rate=50"
+    found = json.loads(asked("--for", "max:output_tokens", "--factor", "--while", "nodes <= 6", "--at", at, "--json"))
+    assert found["low"] == pytest.approx(1 / 300, rel=1e-9)
+
+
+def test_who_is_cheaper_throughout_is_said() -> None:
+    at = "instance=nebius-hgx-b200,purchase=on_demand"
+    said = asked("--for", "break_even_api", "--vary", "arrival_rate", "--at", at)
+    assert "never in 1 (api is the cheaper one)" in said

@@ -160,3 +160,29 @@ def test_a_cube_cannot_be_sampled(cli: Any, grid: Path, tmp_path: Path) -> None:
     done = cli("sensitivity", tmp_path / "cube", "--measure", "nodes", *SAMPLES)
     assert done.code == 2
     assert "--sample needs the contract" in done.err
+
+
+def test_one_cell_has_no_variance_and_says_so(cli: Any, measured: Path) -> None:
+    fixed = "rho_target=0.5,usd_per_node_hour=1"
+    done = cli("sensitivity", measured, "--measure", "usd_per_month", "--at", fixed)
+    assert (done.code, done.out) == (2, "")
+    assert "--at: no axis with more than one label is left: nothing varies" in done.err
+
+
+def test_options_of_samples_are_not_ignored(cli: Any, measured: Path) -> None:
+    for words in (["--seed", "3"], ["-n", "64"]):
+        done = cli("sensitivity", measured, "--measure", "usd_per_month", *words)
+        assert done.code == 2
+        assert "-n and --seed are of --sample" in done.err
+    done = cli(
+        "sensitivity",
+        measured,
+        "--measure",
+        "usd_per_month",
+        "--sample",
+        "arrival_rate=x normal(1, 0.1)",
+        "--seed",
+        "-1",
+    )
+    assert done.code == 2
+    assert "Traceback" not in done.err

@@ -109,7 +109,7 @@ def test_bad_questions_are_named_at_once(grid: str, capsys: pytest.CaptureFixtur
     assert "--for: max_contxt is not one of" in shown
     assert "--by: tensor_par is not an axis" in shown
     assert "did you mean tensor_parallel" in shown
-    assert "-o x.txt: a file that ends in .parquet or .csv" in refused(
+    assert "-o x.txt: a file that ends in .csv or .parquet" in refused(
         capsys, grid, "--for", "max_context", "-o", "x.txt"
     )
 

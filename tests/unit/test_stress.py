@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import gridplan
 from gridplan.errors import ContractError
+from gridplan.report.stress_page import _share
+from gridplan.sensitivity.library import library_scenarios
 
 FLEET = """schema: 1
 workload: {arrival_rate: 60, peak_to_average: 3, output_tokens: 100, prompt_tokens: 100}
@@ -185,3 +187,27 @@ def test_a_rate_that_is_an_axis_is_moved_beside_its_labels() -> None:
 def test_the_library_multiplies_only_what_the_plain_contract_has(grids: Path) -> None:
     table = gridplan.stress(gridplan.load_grid(grids / "lesson-opening.yaml"), library=True)
     assert "slower_x0.85" in table.scenario.values
+
+
+@pytest.mark.parametrize("reserved", ["reserved_discount: 0.4", "reserved_usd_per_node_hour: 19.2"])
+def test_a_price_under_a_commitment_rises_once(reserved: str) -> None:
+    # 40% off 32 USD/h is 19.20; a list price that is 1.2 times as high takes the discounted one along.
+    table = gridplan.stress(fleet(further=f"purchase: reserved, {reserved}"), library=True)
+    bill = table["usd_per_month"]
+    assert float(bill.sel(scenario="price_x1.2") / bill.sel(scenario="nominal")) == pytest.approx(1.2, rel=1e-12)
+
+
+def test_prices_of_what_is_not_bought_are_not_moved() -> None:
+    grid = fleet(further="spot_usd_per_node_hour: 9")
+    moved = {scenario.name: scenario for scenario in library_scenarios(grid)[0]}["price_x1.2"]
+    assert set(moved.changes) == {"usd_per_node_hour"}
+
+
+def test_what_is_barely_too_much_does_not_read_as_all_of_it() -> None:
+    assert [_share(value) for value in (0.54, 1.0, 60 / 59.73, 1.00001, None)] == [
+        "54%",
+        "100%",
+        "100.5%",
+        "100.001%",
+        None,
+    ]

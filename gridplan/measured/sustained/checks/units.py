@@ -131,22 +131,27 @@ def _against_lighter(load: Load) -> Iterator[SweepCheck]:
                 yield from _slower(load, row, figure, fastest)
 
 
-def _fastest(load: Load, rows: list[int], figure: str) -> dict[str | float, tuple[float, int]]:
-    """The least value of each statistic [s] among some points, with its point."""
-    found: dict[str | float, tuple[float, int]] = {}
+Fastest = dict[str | float, tuple[float, tuple[int, ...]]]
+
+
+def _fastest(load: Load, rows: list[int], figure: str) -> Fastest:
+    """The least value of each statistic [s] among some points, with all points that have it."""
+    found: Fastest = {}
     for row in rows:
         for name, value_s in _statistics(load.latency(load.points[row], figure)):
-            found[name] = min(found.get(name, (value_s, row)), (value_s, row))
+            least_s, alike = found.get(name, (value_s, ()))
+            if value_s <= least_s:
+                found[name] = (value_s, (*alike, row) if value_s == least_s else (row,))
     return found
 
 
-def _slower(load: Load, row: int, figure: str, fastest: dict[str | float, tuple[float, int]]) -> Iterator[SweepCheck]:
+def _slower(load: Load, row: int, figure: str, fastest: Fastest) -> Iterator[SweepCheck]:
     for name, low_s in _statistics(load.latency(load.points[row], figure)):
-        high_s, heavier = fastest.get(name, (low_s, row))
+        high_s, heavier = fastest.get(name, (low_s, ()))
         if low_s > LIGHTER * high_s:
             said = f"{_n(name)} {figure.upper()} is {_s(low_s)} at the lighter load and {_s(high_s)} at the next"
             yield SweepCheck(
-                "swapped_units", "error", f"{said}: are milliseconds taken as seconds?", (row, heavier), (figure,)
+                "swapped_units", "error", f"{said}: are milliseconds taken as seconds?", (row, *heavier), (figure,)
             )  # fmt: skip
             return
 
