@@ -10,6 +10,7 @@ from gridplan.contract.grid import Grid
 from gridplan.engine.survivors import WITHOUT_SPOT
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.sensitivity.axes import axes_of, split_axes
+from gridplan.sensitivity.cells import gathered, refuse
 from gridplan.sensitivity.constraints import accepted, conditions
 from gridplan.sensitivity.options import Options, options_of
 from gridplan.sensitivity.question import Question
@@ -48,12 +49,22 @@ def options_for(
     mixed: bool,
 ) -> tuple[Options, dict[str, Any]]:
     """The options of a question as it was asked, and what is said about it."""
-    question = _question(measures, where, accept, survives, mixed)
+    wrong: list[Problem] = []
+    question = Question(measures, (), (), None, mixed)
+    with gathered(wrong):
+        question = _question(measures, where, accept, survives, mixed)
+
+    def first(sizes: Mapping[str, int]) -> None:
+        problems = list(wrong)
+        with gathered(problems):
+            split(sizes)
+        refuse(problems)
+
     optional = (WITHOUT_SPOT,) if survives else ()
     asked_as = dict.fromkeys(also, "also") | {item.name: "where" for item in question.where}
     asked_as |= {item.name: "accept" for item in question.accept} | {question.survives or "": "survives"}
     asked_as = {name: key for name, key in asked_as.items() if name not in measures}
-    cube = cube_of(source, (*question.names, *also), optional=optional, at=at, asked_as=asked_as)
+    cube = cube_of(source, (*question.names, *also), optional=optional, at=at, asked_as=asked_as, first=first)
     sizes = {name: cube.sizes[name] for name in axes_of(cube)}
     stay, chosen = split(sizes)
     found = options_of(cube, stay, chosen, question)

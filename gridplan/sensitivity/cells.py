@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from gridplan.errors import ContractError, Problem, suggestion
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["cube_of", "inputs_at", "labelled_field", "labels_like", "measure_problems", "refuse"]
+__all__ = ["cube_of", "gathered", "inputs_at", "labelled_field", "labels_like", "measure_problems", "refuse"]
 
 
 def inputs_at(grid: Grid, index: Mapping[str, int]) -> Inputs:
@@ -75,6 +76,15 @@ def labels_like(item: xr.DataArray, labels: np.ndarray) -> xr.DataArray:
     # Without the fast path xarray passes objects through a pandas Series, which from pandas 3 on turns None into NaN.
     variable = xr.Variable(item.dims, labels, fastpath=True)
     return xr.DataArray(variable, {name: item.coords[name] for name in item.dims if name in item.coords})
+
+
+@contextmanager
+def gathered(problems: list[Problem]) -> Iterator[None]:
+    """Add what is wrong inside to `problems`, so that all of it can be said at once."""
+    try:
+        yield
+    except ContractError as error:
+        problems += error.problems
 
 
 def refuse(problems: list[Problem]) -> None:

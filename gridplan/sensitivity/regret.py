@@ -138,7 +138,7 @@ def _split(by: str | Iterable[str] | None, levers: str | Iterable[str] | None, g
         if chosen is None:
             chosen = tuple(name for name in split_axes(sizes, None, None)[1] if name not in apart)
         split_axes(sizes, apart, [*chosen, *(name for name in sizes if name not in (*apart, *chosen))])
-        groups.extend(name for name in sizes if name in apart)
+        groups[:] = [name for name in sizes if name in apart]
         _, chosen = split_axes(sizes, None, chosen)
         return (*groups, *(name for name in sizes if name not in (*apart, *chosen))), chosen
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.sensitivity.cells import cube_of as planned_cube
+from gridplan.sensitivity.cells import gathered, refuse
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,11 +38,13 @@ def cube_of(
     optional: Iterable[str] = (),
     at: Mapping[str, str | float] | None = None,
     asked_as: Mapping[str, str] | None = None,
+    first: Callable[[Mapping[str, int]], object] = lambda sizes: None,
 ) -> xr.Dataset:
     """The cube with the measures `names`, those of `optional` that it has, and what says which cells may be chosen.
 
     A grid is planned with these alone, a folder is opened with these alone, of a Dataset all is kept. Labels `at` cut
-    their axes down to one label. `asked_as` is the argument that named a measure, where it was not `measure`.
+    their axes down to one label. `asked_as` is the argument that named a measure, where it was not `measure`; `first`
+    is asked about the labels of each axis before anything is planned, and what it refuses is said with all the rest.
 
     Raises
     ------
@@ -51,10 +55,16 @@ def cube_of(
     """
     wanted = list(dict.fromkeys(names))
     if isinstance(source, Grid):
-        return _planned(source, wanted, tuple(optional), at or {}, asked_as or {})
+        return _planned(source, wanted, tuple(optional), at or {}, asked_as or {}, first)
     cube = _opened(Path(source), wanted, tuple(optional)) if isinstance(source, (str, Path)) else source
-    _check(wanted, [*map(str, cube.variables), PROVIDER], asked_as or {}, OF_A_CUBE)
-    cube = _cut(cube, at or {})
+    problems: list[Problem] = []
+    with gathered(problems):
+        _check(wanted, [*map(str, cube.variables), PROVIDER], asked_as or {}, OF_A_CUBE)
+    with gathered(problems):
+        first({str(name): 1 if name in (at or {}) else size for name, size in cube.sizes.items()})
+    with gathered(problems):
+        cube = _cut(cube, at or {})
+    refuse(problems)
     if PROVIDER in wanted and PROVIDER not in cube.variables:
         cube = _with_provider(cube, _providers_of(source))
     return cube
@@ -66,28 +76,31 @@ def _planned(
     optional: tuple[str, ...],
     at: Mapping[str, str | float],
     asked_as: Mapping[str, str],
+    first: Callable[[Mapping[str, int]], object],
 ) -> xr.Dataset:
-    from gridplan.engine.columns import asked, plan_columns
-    from gridplan.engine.evaluate import arrays_of, attributes
-    from gridplan.engine.fleets.figures import asked_of
-    from gridplan.store.cells import check_numbers
-    from gridplan.store.dataset import dataset_from_arrays
+    from gridplan.engine.cell import cut_to, label_index
+    from gridplan.engine.columns import asked
+    from gridplan.engine.inputs import build_inputs
 
-    inputs, _ = asked_of(grid, at)
+    inputs, index = build_inputs(grid), dict[str, int]()
     known = all_measures()
     stated = asked(grid, None) or ()
     extra = [name for name in (*ASKED_CHECKS, *optional) if name in stated]
     if any(name in known and dictionary()[name].unit.startswith("USD") for name in wanted):
         extra.append("price_flag")
     of_labels = [*(name for name in _labels_of(inputs.space.labels) if name not in known), PROVIDER]
-    _check(wanted, [*known, *of_labels], asked_as)
+    problems: list[Problem] = []
+    with gathered(problems):
+        _check(wanted, [*known, *of_labels], asked_as)
+    with gathered(problems):
+        first({name: 1 if name in at else len(labels) for name, labels in inputs.space.labels.items()})
+    with gathered(problems):
+        index = label_index(inputs, at)
+    refuse(problems)
     measures = [name for name in (*wanted, *CHECKS, *extra) if name in known]
     if PROVIDER in wanted:
         measures.append("priced_by")
-    plan = plan_columns(inputs, measures)
-    arrays = arrays_of(inputs, plan)
-    check_numbers(plan.layout, arrays)
-    cube = dataset_from_arrays(plan.layout, arrays, attributes(inputs))
+    cube = planned_cube(cut_to(inputs, index), measures)
     _check(wanted, [*map(str, cube.variables), PROVIDER], asked_as)
     return _with_provider(cube, _providers(inputs.catalog)) if PROVIDER in wanted else cube
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from gridplan.errors import ContractError
 from gridplan.sensitivity.axes import split_axes
 from gridplan.sensitivity.constraints import conditions
 from gridplan.sensitivity.ranking import least
+
+GRIDS = Path(__file__).parents[2] / "grids"
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -229,3 +232,38 @@ def test_conditions_take_units_and_truths_like_those_of_inverse_questions() -> N
     assert np.array_equal(alone.candidates, stated.candidates)
     with pytest.raises(ContractError, match="'20 tokens' is not a number"):
         gridplan.cheapest(cube, "usd_per_hour", where="tpot_s <= 20 tokens")
+
+
+def test_budgets_of_the_contract_hold_in_a_choice() -> None:
+    # By hand: ceil(60/7) replicas of one GPU are 9 and a spare, two nodes of 8 at 730 h x 40 USD = 58,400 USD a month.
+    text = """schema: 1
+workload: {arrival_rate: 60}
+deployment: {gpus_per_node: 8}
+capacity: {capacity_model: measured, lambda_instance_given: 10, applies_to: any}
+policy: {rho_target: 0.7, redundancy: 1, hours_per_month: 730, budget_usd_per_month: BUDGET}
+axes: {usd_per_node_hour: [40, 60]}
+"""
+    for budget, held, why in (("58400", 1, "budget_exceeded 1"), ("58399", 0, "budget_exceeded 2")):
+        grid = gridplan.loads_grid(text.replace("BUDGET", budget))
+        found = gridplan.cheapest(grid, "usd_per_month", levers="usd_per_node_hour")
+        assert int(found.candidates) == held
+        assert found.left_out_because.item() == why
+        of_cube = gridplan.cheapest(gridplan.evaluate(grid), "usd_per_month", levers="usd_per_node_hour")
+        assert (int(of_cube.candidates), of_cube.left_out_because.item()) == (held, why)
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    for source in (random_cube(1), gridplan.load_grid(GRIDS / "lesson.yaml")):
+        with pytest.raises(ContractError) as told:
+            gridplan.cheapest(
+                source,
+                "usd_per_houri",
+                by="arrival_rat",
+                where="nodes <",
+                survives="nod",
+                also="nodez",
+                at={"gpuu": "x"},
+            )
+        said = str(told.value)
+        for wrong in ("usd_per_houri", "arrival_rat ", "nodes <", "nod is none of", "nodez", "gpuu"):
+            assert wrong in said, wrong
