@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Real
 
 from gridplan.errors import suggestion
 
-__all__ = ["accepted_units", "format_quantity", "parse_quantity"]
+__all__ = ["accepted_units", "format_label", "format_labels", "format_quantity", "parse_quantity"]
 
 _SI = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -194,6 +194,24 @@ _LADDERS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
 }
 _BARE = ("1", "count", "label", "bool", "")
+
+
+def format_label(label: str | float) -> str:
+    """A label of an axis as contracts write it: numbers with the 12 digits that axes hold.
+
+    >>> format_label("b200"), format_label(0.1 + 0.2)
+    ('b200', '0.3')
+    """
+    return label if isinstance(label, str) else f"{label:.12g}"
+
+
+def format_labels(labels: Iterable[tuple[str, str | float]]) -> str:
+    """Labels by axis, as `--at` takes them.
+
+    >>> format_labels({"gpu": "b200", "arrival_rate": 5.0}.items())
+    'gpu=b200, arrival_rate=5'
+    """
+    return ", ".join(f"{name}={format_label(label)}" for name, label in labels)
 
 
 def format_quantity(value: object, unit: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.field import Field
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.quantities import format_label
 
 __all__ = ["cell_index", "cut_to", "label_index", "label_positions"]
 
@@ -89,15 +90,11 @@ def _positions(
     return found
 
 
-def _shown(label: str | float) -> str:
-    return label if isinstance(label, str) else f"{label:.12g}"
-
-
 def _listed(axis: Sequence[str | float]) -> str:
     """The labels of an axis, of a long one its ends and how many there are."""
     if len(axis) <= MOST_LISTED:
-        return ", ".join(map(_shown, axis))
-    return f"{', '.join(map(_shown, axis[:3]))}, ..., {_shown(axis[-1])} ({len(axis):,} labels)"
+        return ", ".join(map(format_label, axis))
+    return f"{', '.join(map(format_label, axis[:3]))}, ..., {format_label(axis[-1])} ({len(axis):,} labels)"
 
 
 def _near(axis: Sequence[str | float], label: str | float) -> str:
@@ -107,16 +104,16 @@ def _near(axis: Sequence[str | float], label: str | float) -> str:
         wanted = float(label)
         if numbers:
             closest = sorted(numbers, key=lambda candidate: abs(candidate - wanted))[:2]
-            return f" (nearest: {', '.join(map(_shown, sorted(closest)))})"
-    return suggestion(str(label), [_shown(candidate) for candidate in axis])
+            return f" (nearest: {', '.join(map(format_label, sorted(closest)))})"
+    return suggestion(str(label), [format_label(candidate) for candidate in axis])
 
 
 def _find(axis: Sequence[str | float], label: str | float) -> int | None:
     """Position of a label as written or as text; numbers match to 12 significant digits, or as summaries print them."""
-    shown = [_shown(candidate) for candidate in axis]
+    shown = [format_label(candidate) for candidate in axis]
     numeric = not any(isinstance(candidate, str) for candidate in axis)
     with contextlib.suppress(ValueError):
-        exact = _shown(float(label)) if numeric else str(label)
+        exact = format_label(float(label)) if numeric else str(label)
         if exact in shown:
             return shown.index(exact)
         # A summary prints six digits: pasted from there they must name one label only.

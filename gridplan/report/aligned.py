@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["aligned"]
+__all__ = ["aligned", "are_numbers"]
 
 
 def aligned(columns: Sequence[Sequence[str]], to_right: Sequence[bool]) -> list[str]:
@@ -18,3 +19,12 @@ def aligned(columns: Sequence[Sequence[str]], to_right: Sequence[bool]) -> list[
         width = max(map(len, column))
         padded.append([cell.rjust(width) if right else cell.ljust(width) for cell in column])
     return ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+
+
+def are_numbers(items: Sequence[Any]) -> bool:
+    """Whether a column stands to the right: numbers and nulls alone, and truths are no numbers.
+
+    >>> are_numbers([1, None, 2.5]), are_numbers([True, 1])
+    (True, False)
+    """
+    return all(item is None or (isinstance(item, (int, float)) and not isinstance(item, bool)) for item in items)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
+from gridplan.quantities import format_label
 from gridplan.report.budget import BudgetLine, budget_text
 from gridplan.report.layer_lines import LayerLine, layer_text
 from gridplan.report.sections import MEMORY
@@ -88,7 +89,7 @@ class Explanation:
 
 def _page(explanation: Explanation) -> str:
     """The chain top to bottom: labels, verdict, one block per section, then the inputs with their provenance."""
-    at = ", ".join(f"{name}={_label(label)}" for name, label in explanation.labels.items())
+    at = ", ".join(f"{name}={format_label(label)}" for name, label in explanation.labels.items())
     rows = [f"{explanation.grid}{' at ' + at if at else ''}", f"status    {explanation.status}: {explanation.verdict}"]
     facts = explanation.facts
     for name in (
@@ -140,10 +141,6 @@ def _rows(line: Line) -> list[str]:
         if line.numbers != line.formula:
             rows.append(f"    = {line.numbers}")
     return rows
-
-
-def _label(label: str | float) -> str:
-    return label if isinstance(label, str) else f"{label:.12g}"
 
 
 def _short(source: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridplan.report.aligned import aligned
+from gridplan.report.aligned import aligned, are_numbers
 from gridplan.report.solution import rows_of
 
 if TYPE_CHECKING:
@@ -118,14 +118,10 @@ def _table(part: xr.Dataset, figures: Sequence[Any], said: bool = True) -> list[
     columns = [
         [_TITLES.get(name.removesuffix("_zone"), name), *map(_shown, values[name][:SHOWN_ROWS])] for name in kept
     ]
-    lines += aligned(columns, [_is_number(values[name]) for name in kept])
+    lines += aligned(columns, [are_numbers(values[name]) for name in kept])
     if len(rows) > SHOWN_ROWS:
         lines.append(f"... {len(rows) - SHOWN_ROWS:,} more rows: fix an axis with --at, or write them with -o")
     return lines
-
-
-def _is_number(items: Sequence[Any]) -> bool:
-    return all(item is None or (isinstance(item, (int, float)) and not isinstance(item, bool)) for item in items)
 
 
 def _shown(value: Any) -> str:

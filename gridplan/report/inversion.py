@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridplan.report.aligned import aligned
+from gridplan.report.aligned import aligned, are_numbers
 from gridplan.report.solution import rows_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def answer_page(found: xr.Dataset) -> str:
     if said:
         lines.append("in all rows " + ", ".join(f"{name}={_shown(name, value)}" for name, value in said.items()))
     columns = [[name, *(_shown(name, row[name]) for row in rows[:SHOWN_ROWS])] for name in kept]
-    lines += aligned(columns, [_is_number([row[name] for row in rows]) for name in kept])
+    lines += aligned(columns, [are_numbers([row[name] for row in rows]) for name in kept])
     if len(rows) > SHOWN_ROWS:
         lines.append(f"... {len(rows) - SHOWN_ROWS:,} more rows: fix an axis with --at, or write them with -o")
     return "\n".join(lines)
@@ -145,10 +145,6 @@ def _others(rows: Sequence[Mapping[str, Any]], always: str, never: str = "") -> 
 def _rows(found: xr.Dataset) -> list[dict[str, Any]]:
     """One row per cell and crossing; a cell without any has one."""
     return [row for row in rows_of(found) if row.get("crossing", 1) <= max(row.get("crossings", 1), 1)]
-
-
-def _is_number(items: Sequence[Any]) -> bool:
-    return all(item is None or (isinstance(item, (int, float)) and not isinstance(item, bool)) for item in items)
 
 
 def _number(value: Any) -> str:

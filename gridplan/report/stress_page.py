@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridplan.quantities import format_quantity
+from gridplan.quantities import format_labels, format_quantity
 from gridplan.report.frames import text_table
 from gridplan.report.solution import rows_of
 
@@ -61,11 +61,7 @@ def stress_page(table: xr.Dataset) -> str:
         cells.setdefault(tuple(row[name] for name in axes), []).append(row)
     for labels, rows in cells.items():
         if axes:
-            pairs = (
-                f"{name}={label if isinstance(label, str) else f'{label:.12g}'}"
-                for name, label in zip(axes, labels, strict=True)
-            )
-            lines += ["at " + ", ".join(pairs)]
+            lines += ["at " + format_labels(zip(axes, labels, strict=True))]
         lines += [*_cell(rows), ""]
     for note, said in _NOTES.items():
         if named := list(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.contract.grid import Grid
 from gridplan.engine.survivors import WITHOUT_SPOT
-from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.errors import Problem, suggestion
 from gridplan.sensitivity.axes import axes_of, split_axes
 from gridplan.sensitivity.cells import gathered, refuse
-from gridplan.sensitivity.constraints import accepted, conditions
+from gridplan.sensitivity.constraints import Condition, accepted, conditions
 from gridplan.sensitivity.options import Options, options_of
 from gridplan.sensitivity.question import Question
 from gridplan.sensitivity.source import cube_of
@@ -89,10 +89,8 @@ def _question(
     if survives is not None and survives not in SURVIVAL:
         said = f"{survives} is none of {', '.join(SURVIVAL)}{suggestion(survives, SURVIVAL)}"
         problems.append(Problem(said, key="survives"))
-    try:
-        read = tuple(conditions(where))
-    except ContractError as error:
-        raise ContractError([*error.problems, *problems]) from None
-    if problems:
-        raise ContractError(problems)
-    return Question(measures, read, tuple(accepted(accept)), SURVIVAL[survives] if survives else None, mixed)
+    read: list[Condition] = []
+    with gathered(problems):
+        read = conditions(where)
+    refuse(problems)
+    return Question(measures, tuple(read), tuple(accepted(accept)), SURVIVAL[survives] if survives else None, mixed)

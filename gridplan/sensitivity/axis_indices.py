@@ -14,6 +14,7 @@ from gridplan.engine.cell import label_positions
 from gridplan.engine.evaluate import evaluate
 from gridplan.engine.inputs import build_inputs
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.quantities import format_labels
 from gridplan.sensitivity.axis_table import Labels, add_flips, axis_table, labels_of
 from gridplan.sensitivity.axis_weights import AxisWeights, weights_of
 from gridplan.sensitivity.cut_grid import grid_at
@@ -117,7 +118,7 @@ def axis_indices(
         add_flips(found, cube[BINDING], labels)
     cells = math.prod(cube.sizes.values())
     warnings = [*str(cube.attrs.get("warnings", "")).splitlines(), *str(found.attrs["warnings"]).splitlines()]
-    shown = ", ".join(f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in fixed.items())
+    shown = format_labels(fixed.items())
     return found.assign_attrs(
         {**found.attrs, "cells": cells, "warnings": "\n".join(warnings), **({"at": shown} if shown else {})}
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridplan.dictionary import dictionary
+from gridplan.quantities import format_label
 from gridplan.sensitivity.factorial import AxisShares
 from gridplan.sensitivity.flips import codes_of, flips_along
 
@@ -44,7 +45,7 @@ def axis_table(shares: AxisShares, values: xr.DataArray, own: Labels, axes: Labe
         low, high = (int(find(means)) for find in (np.nanargmin, np.nanargmax)) if not np.isnan(means).all() else (0, 0)
         first, total = (0.0, 0.0) if at is None else (shares.first_order[at], shares.total[at])
         moves = known and total > 0
-        ends = (_shown(own[axis][low]), _shown(own[axis][high])) if moves else (None, None)
+        ends = (format_label(own[axis][low]), format_label(own[axis][high])) if moves else (None, None)
         swing = means[high] - means[low] if moves else 0.0 * means[low]
         row = (first, total, total - first, ends[0], means[low], ends[1], means[high], swing)
         for title, entry in zip(columns, row, strict=True):
@@ -105,10 +106,6 @@ def _warnings(name: str, shares: AxisShares) -> list[str]:
     return said
 
 
-def _shown(label: Any) -> str:
-    return label if isinstance(label, str) else f"{label:.12g}"
-
-
 def add_flips(found: xr.Dataset, binding: xr.DataArray, axes: Labels) -> None:
     """The columns on changes of the binding constraint."""
     codes = codes_of(binding.values)
@@ -123,7 +120,7 @@ def add_flips(found: xr.Dataset, binding: xr.DataArray, axes: Labels) -> None:
         share.append(flips.share)
         numbers = not isinstance(labels[0], str) and bool(np.nan_to_num(flips.step).any())
         at = int(np.nanargmax(flips.step)) if numbers else 0
-        steps.append(f"{_shown(labels[at])} and {_shown(labels[at + 1])}" if numbers else None)
+        steps.append(f"{format_label(labels[at])} and {format_label(labels[at + 1])}" if numbers else None)
     about = {"unit": "1", "long_name": "share of cells along whose line the binding constraint changes"}
     found["binding_changes_share"] = ("axis", np.array(share), about)
     between = {"unit": "label", "long_name": "neighbouring labels between which it changes most often"}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridplan.quantities import format_label
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -86,4 +88,4 @@ def place_text(place: tuple[int, ...], labels: Labels) -> str:
     'gpu=b200,arrival_rate=5'
     """
     pairs = ((name, axis[at]) for (name, axis), at in zip(labels.items(), place, strict=True))
-    return ",".join(f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in pairs)
+    return ",".join(f"{name}={format_label(label)}" for name, label in pairs)

@@ -17,6 +17,7 @@ from gridplan.engine.field import Field
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem
+from gridplan.quantities import format_labels
 from gridplan.sensitivity.cut_grid import grid_at
 from gridplan.sensitivity.distribution_text import DistributionLike
 from gridplan.sensitivity.distributions import Distribution
@@ -59,7 +60,7 @@ class Study:
     @property
     def at(self) -> str:
         """The labels that are fixed, as text."""
-        return ", ".join(f"{n}={v if isinstance(v, str) else f'{v:.12g}'}" for n, v in self.fixed.items())
+        return format_labels(self.fixed.items())
 
 
 def study_of(

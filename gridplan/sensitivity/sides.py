@@ -15,6 +15,7 @@ from gridplan.engine.cell import cut_to, label_index
 from gridplan.engine.field import Space
 from gridplan.engine.inputs import build_inputs
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.quantities import format_label
 from gridplan.sensitivity.cells import cube_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def common_cells(a: Side, b: Side, at: Mapping[str, str | float]) -> Common:
                 fixed[which][name] = at[name]
             elif len(having) == 1:
                 if len(axis) > 1 and not (name == "scenario" and "nominal" in axis):
-                    texts = [label if isinstance(label, str) else f"{label:.12g}" for label in axis[:8]]
+                    texts = [format_label(label) for label in axis[:8]]
                     shown = ", ".join([*texts, *(["..."] if len(axis) > 8 else [])])
                     problems.append(Problem(f"only {which} has the axis {name}: fix it at one of: {shown}", key="at"))
                 fixed[which][name] = "nominal" if name == "scenario" and "nominal" in axis else axis[0]

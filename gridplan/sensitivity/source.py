@@ -10,6 +10,7 @@ import numpy as np
 
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
+from gridplan.engine.cell import cut_to, label_index, label_positions
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.sensitivity.cells import cube_of as planned_cube
 from gridplan.sensitivity.cells import gathered, refuse
@@ -78,7 +79,6 @@ def _planned(
     asked_as: Mapping[str, str],
     first: Callable[[Mapping[str, int]], object],
 ) -> xr.Dataset:
-    from gridplan.engine.cell import cut_to, label_index
     from gridplan.engine.columns import asked
     from gridplan.engine.inputs import build_inputs
 
@@ -135,25 +135,8 @@ def _check(wanted: Iterable[str], known: Iterable[str], asked_as: Mapping[str, s
 
 
 def _cut(cube: xr.Dataset, at: Mapping[str, str | float]) -> xr.Dataset:
-    problems, place = [], {}
-    for name, label in at.items():
-        if name not in cube.sizes:
-            problems.append(Problem(f"{name} is not an axis of this cube{suggestion(name, map(str, cube.sizes))}"))
-            continue
-        shown = [item if isinstance(item, str) else f"{item:.12g}" for item in cube[name].values.tolist()]
-        text = str(label)
-        if cube[name].dtype.kind in "fiu":
-            try:
-                text = f"{float(label):.12g}"
-            except ValueError:
-                text = str(label)
-        if text in shown:
-            place[name] = [shown.index(text)]
-        else:
-            problems.append(Problem(f"{label} is not on the axis{suggestion(str(label), shown)}", key=name))
-    if problems:
-        raise ContractError(problems)
-    return cube.isel(place) if place else cube
+    axes = {str(name): tuple(cube[name].values.tolist()) for name in cube.sizes}
+    return cube.isel({name: [place] for name, place in label_positions(axes, at).items()})
 
 
 def _providers(catalog: Catalog) -> dict[str, str]:

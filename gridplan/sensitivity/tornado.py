@@ -10,6 +10,7 @@ import numpy as np
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary
 from gridplan.errors import Problem
+from gridplan.quantities import format_labels
 from gridplan.sensitivity.cells import measure_problems, refuse
 from gridplan.sensitivity.finding import finding_of
 from gridplan.sensitivity.one_cell import CONTINUOUS, Cell, Moved, cell_of, moved_values, null_reason
@@ -149,9 +150,7 @@ def _table(
     order = sorted(range(len(rows)), key=lambda at: first[rows[at]["input"]])
     table = table.iloc[order].reset_index(drop=True)
     table.attrs = {
-        "cell": ", ".join(
-            f"{name}={label if isinstance(label, str) else f'{label:.12g}'}" for name, label in cell.labels.items()
-        ),
+        "cell": format_labels(cell.labels.items()),
         "units": {name: dictionary()[name].unit for name in names},
         "warnings": "\n".join(moved.inputs.warnings),
         "finding": finding_of([rows[at] for at in order], names[0]),
