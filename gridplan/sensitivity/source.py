@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
-from gridplan.engine.cell import cut_to, label_index, label_positions
+from gridplan.engine.cell import cut_to, label_index
 from gridplan.errors import ContractError, Problem, suggestion
+from gridplan.labels import label_positions
 from gridplan.sensitivity.cells import cube_of as planned_cube
 from gridplan.sensitivity.cells import gathered, refuse
 
@@ -57,15 +58,12 @@ def cube_of(
     wanted = list(dict.fromkeys(names))
     if isinstance(source, Grid):
         return _planned(source, wanted, tuple(optional), at or {}, asked_as or {}, first)
-    cube = _opened(Path(source), wanted, tuple(optional)) if isinstance(source, (str, Path)) else source
-    problems: list[Problem] = []
-    with gathered(problems):
-        _check(wanted, [*map(str, cube.variables), PROVIDER], asked_as or {}, OF_A_CUBE)
-    with gathered(problems):
-        first({str(name): 1 if name in (at or {}) else size for name, size in cube.sizes.items()})
-    with gathered(problems):
-        cube = _cut(cube, at or {})
-    refuse(problems)
+    if isinstance(source, (str, Path)):
+        cube = _opened(Path(source), wanted, tuple(optional), at or {}, asked_as or {}, first)
+    else:
+        axes = {str(name): source[name].values.tolist() for name in source.sizes}
+        index = _asked(wanted, [*map(str, source.variables)], axes, at or {}, asked_as or {}, first)
+        cube = source.isel({name: [place] for name, place in index.items()})
     if PROVIDER in wanted and PROVIDER not in cube.variables:
         cube = _with_provider(cube, _providers_of(source))
     return cube
@@ -109,14 +107,44 @@ def _labels_of(axes: Iterable[str]) -> list[str]:
     return [*axes, *(name for name, row in dictionary().items() if row.role in ("axis", "input"))]
 
 
-def _opened(folder: Path, wanted: list[str], optional: tuple[str, ...]) -> xr.Dataset:
-    from gridplan.store.manifest import read_manifest
-    from gridplan.store.open import open_cube
+def _opened(
+    folder: Path,
+    wanted: list[str],
+    optional: tuple[str, ...],
+    at: Mapping[str, str | float],
+    asked_as: Mapping[str, str],
+    first: Callable[[Mapping[str, int]], object],
+) -> xr.Dataset:
+    """Of the cube in a folder what is asked: nothing is read before all of that is known to be there."""
+    from gridplan.store.open import open_cube, whole_manifest
 
-    held = [column.name for column in read_manifest(folder).layout.given if column.role == "measure"]
+    layout = whole_manifest(folder).layout
+    known = [column.name for column in layout.columns if column.role != "rank"]
+    _asked(wanted, known, {axis.name: axis.labels for axis in layout.axes}, at, asked_as, first)
+    held = [column.name for column in layout.given if column.role == "measure"]
     more = ["priced_by"] if PROVIDER in wanted else []
     names = (*wanted, *CHECKS, *ASKED_CHECKS, *optional, *more)
-    return open_cube(folder, [name for name in dict.fromkeys(names) if name in held])
+    return open_cube(folder, [name for name in dict.fromkeys(names) if name in held], at)
+
+
+def _asked(
+    wanted: list[str],
+    known: list[str],
+    axes: Mapping[str, Sequence[str | float]],
+    at: Mapping[str, str | float],
+    asked_as: Mapping[str, str],
+    first: Callable[[Mapping[str, int]], object],
+) -> dict[str, int]:
+    """Positions of the labels `at` of a cube at hand; raises all that is wrong with a question to it."""
+    index, problems = dict[str, int](), list[Problem]()
+    with gathered(problems):
+        _check(wanted, [*known, PROVIDER], asked_as, OF_A_CUBE)
+    with gathered(problems):
+        first({name: 1 if name in at else len(labels) for name, labels in axes.items()})
+    with gathered(problems):
+        index = label_positions(axes, at)
+    refuse(problems)
+    return index
 
 
 OF_A_CUBE = "; a contract has it planned: ask that, or name it in its outputs and run it again"
@@ -132,11 +160,6 @@ def _check(wanted: Iterable[str], known: Iterable[str], asked_as: Mapping[str, s
             problems.append(Problem(said, key=asked_as.get(name, "measure")))
     if problems:
         raise ContractError(problems)
-
-
-def _cut(cube: xr.Dataset, at: Mapping[str, str | float]) -> xr.Dataset:
-    axes = {str(name): tuple(cube[name].values.tolist()) for name in cube.sizes}
-    return cube.isel({name: [place] for name, place in label_positions(axes, at).items()})
 
 
 def _providers(catalog: Catalog) -> dict[str, str]:

@@ -36,6 +36,16 @@ class Block:
         """Index that takes this block out of an array of the whole cube."""
         return tuple(slice(start, stop) for start, stop in zip(self.start, self.stop, strict=True))
 
+    def meet(self, other: Block) -> Block | None:
+        """The cells of both; None where they have none in common.
+
+        >>> Block((0, 2), (3, 5)).meet(Block((2, 0), (9, 4)))
+        Block(start=(2, 2), stop=(3, 4))
+        """
+        start = tuple(map(max, self.start, other.start))
+        stop = tuple(map(min, self.stop, other.stop))
+        return Block(start, stop) if all(map(int.__lt__, start, stop)) else None
+
     def relative_to(self, outer: Block) -> Block:
         """The same box counted from the first label of `outer`, which must contain it."""
         start = tuple(at - origin for at, origin in zip(self.start, outer.start, strict=True))

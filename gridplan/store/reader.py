@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,57 +17,50 @@ from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import Column
 from gridplan.store.files import store_errors
 from gridplan.store.layout import Layout
+from gridplan.store.slices import own_box
 
-__all__ = ["own_block", "read_columns", "read_rows", "reading", "stored_part"]
+__all__ = ["decoded", "read_columns", "read_rows", "reading", "stored_part"]
 
 
-def read_columns(folder: Path, layout: Layout, parts: Iterable[Part], columns: Iterable[Column]) -> dict[str, Any]:
-    """Arrays of the whole cube for `columns`, in the form a writer is given: size 1 where a column does not depend.
+def read_columns(
+    folder: Path, layout: Layout, parts: Iterable[Part], columns: Iterable[Column], box: Block | None = None
+) -> dict[str, Any]:
+    """Arrays of the cells of `box` for `columns`, in the form a writer is given: size 1 where a column does not depend.
 
-    A column that does not depend on an axis is read at the first label of that axis only. Files are read one column of
-    one row group at a time, so what is held beside the result is at most a million values.
+    `box` is the whole cube by default. A column that does not depend on an axis is read at one label of that axis only,
+    and files and row groups without a cell that is needed are left alone. Files are read one column of one row group
+    at a time, so what is held beside the result is at most a million values.
 
     Raises StoreError for a file that is missing, damaged, or not the one that the layout describes.
     """
-    columns = list(columns)
-    arrays = {column.name: _empty(layout, column) for column in columns}
+    boxes = {column: own_box(layout, column, box or layout.block) for column in columns}
+    arrays = {column.name: _empty(column, own) for column, own in boxes.items()}
     for part in parts:
-        if not any(own_block(layout, column, part.block) for column in columns):
+        if not any(part.block.meet(own) for own in boxes.values()):
             continue
         with reading(folder / part.file), stored_part(folder, layout, part) as file:
             for group, block in enumerate(layout.row_groups(part)):
-                for column in columns:
-                    _read_into(arrays[column.name], layout, column, file, group, block)
+                for column, own in boxes.items():
+                    _read_into(arrays[column.name], own, column, file, group, block)
     return arrays
 
 
-def _empty(layout: Layout, column: Column) -> npt.NDArray[Any]:
-    shape = [size if dim in column.dims else 1 for dim, size in zip(layout.dims, layout.shape, strict=True)]
-    return np.empty(shape, dtype=np.int32 if column.dtype == "string" else np.float64)
-
-
-def own_block(layout: Layout, column: Column, block: Block) -> Block | None:
-    """The cells of `block` where `column` is read: the first label of axes it does not depend on; None if not there."""
-    stop = list(block.stop)
-    for axis, dim in enumerate(layout.dims):
-        if dim not in column.dims:
-            if block.start[axis] > 0:
-                return None
-            stop[axis] = 1
-    return Block(block.start, tuple(stop))
+def _empty(column: Column, own: Block) -> npt.NDArray[Any]:
+    return np.empty(own.shape, dtype=np.int32 if column.dtype == "string" else np.float64)
 
 
 def _read_into(
-    target: npt.NDArray[Any], layout: Layout, column: Column, file: pq.ParquetFile, group: int, block: Block
+    target: npt.NDArray[Any], own: Block, column: Column, file: pq.ParquetFile, group: int, block: Block
 ) -> None:
-    own = own_block(layout, column, block)
-    if own is None:
+    """Fill the cells of `target`, which is that of the box `own`, that lie in one row group."""
+    found = own.meet(block)
+    if found is None:
         return
-    cells = own.relative_to(block)
-    rows = np.arange(block.rows).reshape(block.shape)[cells.slices] if own != block else None
+    cells = found.relative_to(block)
+    rows = np.arange(block.rows).reshape(block.shape)[cells.slices] if found != block else None
     needed = block.rows if rows is None else int(rows.max()) + 1
     values = read_rows(file, column, group, needed)
-    target[own.slices] = values.reshape(own.shape) if rows is None else values[rows]
+    target[found.relative_to(own).slices] = values.reshape(found.shape) if rows is None else values[rows]
 
 
 @contextlib.contextmanager
@@ -107,8 +100,16 @@ def read_rows(file: pq.ParquetFile, column: Column, group: int, rows: int) -> np
             chunks.append(batch.column(0))
             if sum(map(len, chunks)) >= rows:
                 break
-    decoded = [_codes(column, chunk) if column.dtype == "string" else _numbers(chunk) for chunk in chunks]
-    return decoded[0] if len(decoded) == 1 else np.concatenate(decoded)[:rows]
+    return decoded(column, chunks)[:rows]
+
+
+def decoded(column: Column, chunks: Sequence[pa.Array]) -> npt.NDArray[Any]:
+    """Rows of a column as Arrow gives them: int32 codes for text, else float64 with NaN for null.
+
+    Raises StoreError for a label that the manifest does not know.
+    """
+    pieces = [_codes(column, chunk) if column.dtype == "string" else _numbers(chunk) for chunk in chunks]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _numbers(chunk: pa.Array) -> npt.NDArray[Any]:
@@ -126,6 +127,7 @@ def _codes(column: Column, chunk: pa.Array) -> npt.NDArray[Any]:
             f"column {column.name} holds {unknown[0]!r}, a label the manifest does not know: it was altered"
         )
     table = np.array([*(own[label] for label in labels), -1], dtype=np.int32)
-    places: npt.NDArray[Any] = chunk.indices.fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    indices = chunk.indices if chunk.null_count == 0 else chunk.indices.fill_null(len(labels))
+    places: npt.NDArray[Any] = indices.to_numpy(zero_copy_only=False)
     codes: npt.NDArray[Any] = table[places]
     return codes
