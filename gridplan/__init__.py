@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gridplan.engine.reduce import reduce
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
+    from gridplan.report import charts
     from gridplan.report.explain import explain
     from gridplan.sensitivity.axis_indices import axis_indices, factorial_indices
     from gridplan.sensitivity.best import best
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from gridplan.store.open import open_cube
 
 __version__ = "0.1.0"
+
+_ROOMS = {"formulas": "gridplan.formulas", "charts": "gridplan.report.charts"}
+"""Modules whose functions are used under their names."""
 
 _OF_CUBES = ("evaluate", "open_cube")
 """What gives a cube, and with it the accessor `cube.gridplan`."""
@@ -85,6 +89,7 @@ __all__ = [
     "axis_indices",
     "best",
     "break_even",
+    "charts",
     "cheapest",
     "diff",
     "elasticities",
@@ -114,12 +119,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "formulas":
-        return importlib.import_module("gridplan.formulas")
+    if name in _ROOMS:
+        return importlib.import_module(_ROOMS[name])
     if name not in _PLACES:
         raise AttributeError(f"module 'gridplan' has no attribute {name!r}")
     if name in _OF_CUBES:
-        importlib.import_module("gridplan.sensitivity.accessor")
+        importlib.import_module("gridplan.report.accessor")
     return getattr(importlib.import_module(_PLACES[name]), name)
 
 

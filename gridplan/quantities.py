@@ -208,10 +208,10 @@ def format_label(label: str | float) -> str:
 def format_labels(labels: Iterable[tuple[str, str | float]]) -> str:
     """Labels by axis, as `--at` takes them.
 
-    >>> format_labels({"gpu": "b200", "arrival_rate": 5.0}.items())
-    'gpu=b200, arrival_rate=5'
+    >>> format_labels({"gpu": "b200", "arrival_rate": 5.0, "workload": "a,b"}.items())
+    'gpu=b200, arrival_rate=5, workload=a\\\\,b'
     """
-    return ", ".join(f"{name}={format_label(label)}" for name, label in labels)
+    return ", ".join(f"{name}={format_label(label).replace(',', chr(92) + ',')}" for name, label in labels)
 
 
 def format_quantity(value: object, unit: str) -> str:

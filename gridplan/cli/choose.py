@@ -9,8 +9,15 @@ import click
 
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
-from gridplan.errors import ContractError, Problem
+from gridplan.cli.study_options import (
+    at_option,
+    check_output,
+    json_text,
+    loaded_grid,
+    output_options,
+    parse_accepted,
+    say_warnings,
+)
 
 __all__ = ["command"]
 
@@ -62,7 +69,7 @@ def command(
     _check(source, output, force, catalog, pareto, of_regret, penalty, also)
     if pareto is not None and measure is not None:
         raise click.UsageError("--measure is not of --pareto: its objectives are what is compared")
-    asked: dict[str, Any] = {"levers": levers, "where": where, "accept": _accepted(accept), "survives": survives}
+    asked: dict[str, Any] = {"levers": levers, "where": where, "accept": parse_accepted(accept), "survives": survives}
     asked |= {"mixed": mixed, "at": parse_labels(at)}
     if not of_regret:
         asked["also"] = also or ()
@@ -125,14 +132,3 @@ def _check(
     if catalog is not None and Path(source).is_dir():
         raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
     check_output(output, force)
-
-
-def _accepted(texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """`kv_dtype=bf16,fp8` as labels by name."""
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        name, sign, labels = (part.strip() for part in text.partition("="))
-        if not sign or not name or not labels:
-            raise ContractError([Problem(f"--accept takes AXIS=LABEL,..., not {text!r}")])
-        found.setdefault(name, []).extend(label.strip() for label in labels.split(",") if label.strip())
-    return found

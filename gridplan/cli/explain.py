@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import click
 
@@ -13,9 +14,10 @@ __all__ = ["command"]
 
 
 def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
-    """`gpu=h100-sxm,model=llama-3.1-8b` (also given several times) as labels by axis."""
+    """`gpu=h100-sxm,model=llama-3.1-8b` (also given several times) as labels by axis; a comma of a label is `\\,`."""
     labels: dict[str, str] = {}
-    for item in (part for text in texts for part in text.split(",") if part.strip()):
+    parts = (part.replace("\\,", ",") for text in texts for part in re.split(r"(?<!\\),", text))
+    for item in (part for part in parts if part.strip()):
         name, sign, label = item.partition("=")
         if not sign or not name.strip() or not label.strip():
             raise ContractError([Problem(f"--at takes AXIS=LABEL pairs, not {item!r}")])

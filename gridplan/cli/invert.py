@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gridplan.contract.grid import Grid
 
-__all__ = ["command"]
+__all__ = ["command", "read_ends"]
 
 TARGETS = "max:INPUT, min:INPUT, next_replica, next_node, break_even_api, break_even:AXIS=A,B, cheapest, fewest_gpus"
 
@@ -112,15 +112,15 @@ def _asked(loaded: Grid, target: str, kind: str, labels: dict[str, str], given: 
         from gridplan.sensitivity.break_even import break_even
 
         against = "api" if target == "break_even_api" else target.partition(":")[2]
-        _read_ends(given, given.get("vary"))
+        read_ends(given, given.get("vary"))
         return break_even(loaded, against=against, at=labels, **given)
     from gridplan.sensitivity.thresholds import invert
 
-    _read_ends(given, target.partition(":")[2])
+    read_ends(given, target.partition(":")[2])
     return invert(loaded, target, at=labels, **given)
 
 
-def _read_ends(given: dict[str, Any], name: str | None) -> None:
+def read_ends(given: dict[str, Any], name: str | None) -> None:
     """Read the ends of the range as numbers, in the unit of the input where they have none."""
     from gridplan.dictionary import dictionary
     from gridplan.quantities import parse_quantity

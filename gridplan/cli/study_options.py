@@ -11,12 +11,12 @@ import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.output import refuse_existing
-from gridplan.errors import StoreError
+from gridplan.errors import ContractError, Problem, StoreError
 
 if TYPE_CHECKING:
     from gridplan.contract.grid import Grid
 
-__all__ = ["at_option", "check_output", "json_text", "loaded_grid", "output_options", "say_warnings"]
+__all__ = ["at_option", "check_output", "json_text", "loaded_grid", "output_options", "parse_accepted", "say_warnings"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,6 +71,17 @@ def loaded_grid(path: str, catalog: str | None) -> Grid:
     grid = load_grid(path, catalog)
     say_folder(grid.folder)
     return grid
+
+
+def parse_accepted(texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """`kv_dtype=bf16,fp8` as labels by name."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, sign, labels = (part.strip() for part in text.partition("="))
+        if not sign or not name or not labels:
+            raise ContractError([Problem(f"--accept takes AXIS=LABEL,..., not {text!r}")])
+        found.setdefault(name, []).extend(label.strip() for label in labels.split(",") if label.strip())
+    return found
 
 
 def say_warnings(attrs: Mapping[Any, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from gridplan.measured import SweepPoint
 
-__all__ = ["check_targets", "points_of"]
+__all__ = ["check_picture", "check_targets", "points_of"]
 
 
 def points_of(points: list[SweepPoint], wanted: tuple[str, ...]) -> list[SweepPoint]:
@@ -27,11 +28,22 @@ def points_of(points: list[SweepPoint], wanted: tuple[str, ...]) -> list[SweepPo
     return points
 
 
-def check_targets(files: tuple[str, ...], output: str | None, chart: str | None) -> None:
-    """Outputs are new files or plain ones, apart from each other and from what is read."""
+def check_picture(chart: str | None) -> None:
+    """Refuse a chart of another kind, or one that nothing can draw. Raises click.UsageError, MissingExtraError."""
+    if chart is None:
+        return
+    from gridplan.report.charts.chart import SUFFIXES, needs_extra
+
+    if Path(chart).suffix not in SUFFIXES:
+        raise click.UsageError(f"--chart {chart}: a file that ends in {', '.join(SUFFIXES)} is due")
+    needs_extra()
+
+
+def check_targets(files: Sequence[str], outputs: Mapping[str, str | None]) -> None:
+    """Outputs, by the option of each, are new files or plain ones, apart from each other and from what is read."""
     read = {Path(file).resolve() for file in files}
     seen: set[Path] = set()
-    for option, name in (("-o", output), ("--chart", chart)):
+    for option, name in outputs.items():
         if name is None:
             continue
         path = Path(name).resolve()

@@ -85,6 +85,12 @@ def catalog_of(grid: Grid) -> Catalog:
     return known.with_entries(grid.catalog)
 
 
+_KEPT: list[tuple[Grid, Inputs]] = []
+"""The last grids whose inputs were built, newest first: a report asks for those of one grid two dozen times."""
+
+_MOST_KEPT = 4
+
+
 def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) -> Inputs:
     """All inputs of a grid as fields; `lenient` does not ask whether they suffice, else `needs` does: for a plan.
 
@@ -96,6 +102,17 @@ def build_inputs(grid: Grid, lenient: bool = False, needs: Needs = check_needs) 
     """
     if not isinstance(grid, Grid):
         raise TypeError(f"a grid is due, from gridplan.load_grid, not {type(grid).__name__}")
+    usual = not lenient and needs is check_needs and not grid.shifts and not grid.samples
+    for known, inputs in _KEPT if usual else ():
+        if known is grid:
+            return inputs
+    found = _built(grid, lenient, needs)
+    if usual:
+        _KEPT[:] = [(grid, found), *_KEPT[: _MOST_KEPT - 1]]
+    return found
+
+
+def _built(grid: Grid, lenient: bool, needs: Needs) -> Inputs:
     catalog = catalog_of(grid)
     resolver = Resolver(grid)
     if len(resolver.space.names) > MAX_DIMENSIONS:

@@ -87,7 +87,10 @@ class Summary:
         counted |= {"latency_flag": self.flags, "latency_source": self.sources, "lambda_basis": self.bases}
         for name, into in counted.items():
             if name in arrays:
-                self._count(name, arrays[name], block, into)
+                codes = arrays[name]
+                if name == "binding_constraint" and "status" in arrays and arrays["status"].any():
+                    codes = np.where(arrays["status"] == 0, codes, -1)  # a replica that runs may be no plan: budgets
+                self._count(name, codes, block, into)
         if "batch_mean" in arrays and "concurrency_compute" in arrays:
             near = arrays["batch_mean"] > RIDGE_SHARE * arrays["concurrency_compute"]
             self.near_ridge += int(np.count_nonzero(near)) * (block.rows // near.size)

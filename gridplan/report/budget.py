@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gridplan.catalog import Catalog
 
-__all__ = ["BudgetLine", "budget_lines", "budget_text"]
+__all__ = ["BudgetLine", "budget_lines", "budget_text", "gib_texts"]
 
 GIB = 2.0**30
 
@@ -113,14 +113,19 @@ def budget_text(lines: Sequence[BudgetLine]) -> list[str]:
       = KV pool                         35.592
     """
     rows = []
-    for line, shown in zip(lines, _adding_up(lines), strict=True):
+    for line, shown in zip(lines, gib_texts(lines), strict=True):
         spread = ""
         if line.low_bytes is not None and line.high_bytes is not None:
             spread = f"  seen: {line.low_bytes / GIB:.2f} to {line.high_bytes / GIB:.2f}"
         remark = f"  {line.remark}" if line.remark else ""
         sign = " " if line is lines[0] else line.sign
-        rows.append(f"  {sign} {line.name:<28} {shown / 1000:>9,.3f}{remark}{spread}")
+        rows.append(f"  {sign} {line.name:<28} {shown:>9}{remark}{spread}")
     return rows
+
+
+def gib_texts(lines: Sequence[BudgetLine]) -> list[str]:
+    """GiB of every line with three decimals, which add up as printed."""
+    return [f"{shown / 1000:,.3f}" for shown in _adding_up(lines)]
 
 
 def _adding_up(lines: Sequence[BudgetLine]) -> list[int]:

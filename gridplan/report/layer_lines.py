@@ -15,7 +15,7 @@ from gridplan.catalog import LayerGroup, Model, groups_text
 from gridplan.catalog.layers import WHOLE_CONTEXT, with_cache
 from gridplan.quantities import format_quantity
 
-__all__ = ["LayerLine", "groups_on_rank", "layer_lines", "layer_text"]
+__all__ = ["LayerLine", "groups_on_rank", "kept_text", "layer_lines", "layer_text"]
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,14 @@ def layer_text(lines: Sequence[LayerLine], tokens: float) -> list[str]:
     rows = [title]
     for line in lines:
         amount = format_quantity(line.bytes, "bytes")
-        rows.append(f"  {amount:>12}  {line.layers}: {_blocks(line)}")
+        rows.append(f"  {amount:>12}  {line.layers}: {kept_text(line)}")
     if len(lines) > 1:
         rows.append(f"  {format_quantity(sum(line.bytes for line in lines), 'bytes'):>12}  together")
     return rows
 
 
-def _blocks(line: LayerLine) -> str:
+def kept_text(line: LayerLine) -> str:
+    """What a group keeps of a sequence, in blocks."""
     size = format_quantity(line.block_bytes, "bytes")
     if not line.kept_tokens:
         return f"{line.extra_blocks:,.0f} of {size}, whatever the length"

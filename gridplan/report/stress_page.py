@@ -12,7 +12,7 @@ from gridplan.report.solution import rows_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["stress_page"]
+__all__ = ["NOTES", "share_text", "stress_page"]
 
 _PLANNED = {
     "scenario": "planned anew",
@@ -44,7 +44,7 @@ _BOUGHT = {
 }
 _OPTIONAL = ("infeasible_reason", "bought_note")
 
-_NOTES = {
+NOTES = {
     "measured_rate_not_moved": "measured_rate_not_moved: the rate was measured at other settings; state one for the "
     "scenario",
     "scaled_by_far_anchor": "scaled_by_far_anchor: a measurement was scaled by a model that it contradicts by more "
@@ -63,7 +63,7 @@ def stress_page(table: xr.Dataset) -> str:
         if axes:
             lines += ["at " + format_labels(zip(axes, labels, strict=True))]
         lines += [*_cell(rows), ""]
-    for note, said in _NOTES.items():
+    for note, said in NOTES.items():
         if named := list(
             dict.fromkeys(row["scenario"] for rows in cells.values() for row in rows if row["rate_note"] == note)
         ):
@@ -99,8 +99,8 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
         "price": None if row["usd_per_mtok_output"] is None else f"{row['usd_per_mtok_output']:,.2f}",
         "safe": _bare(row["bought_arrival_rate_safe"]),
         "slo": _bare(row["bought_arrival_rate_slo"]),
-        "of_safe": _share(row["bought_utilization_safe"]),
-        "of_slo": _share(row["bought_utilization"]),
+        "of_safe": share_text(row["bought_utilization_safe"]),
+        "of_slo": share_text(row["bought_utilization"]),
     }
 
 
@@ -108,7 +108,8 @@ def _bare(value: float | None) -> str | None:
     return None if value is None else format_quantity(value, "count")
 
 
-def _share(value: float | None) -> str | None:
+def share_text(value: float | None) -> str | None:
+    """A share in percent, with as many decimals as tell it from all of it."""
     if value is None:
         return None
     # What is just above what is carried must not read as all of it.

@@ -12,7 +12,7 @@ from gridplan.engine.inputs import catalog_of
 from gridplan.errors import CatalogError, ContractError, Problem
 from gridplan.measured.sustained import Least, Slo
 
-__all__ = ["Facts", "facts_of_grid", "facts_of_machine"]
+__all__ = ["Facts", "facts_of_grid", "facts_of_machine", "limits_of_grid"]
 
 FIGURES = ("ttft", "tpot", "e2e", "itl")
 PEAK = {"mbu": 1.0, "mfu": 1.0, "mbu_experts": 1.0}
@@ -74,6 +74,14 @@ def facts_of_grid(grid: Grid, limits_wanted: bool = True) -> Facts:
         prompt_lengths=prompts,
         notes=tuple(notes),
     )
+
+
+def limits_of_grid(grid: Grid) -> tuple[Slo, ...]:
+    """The limits of a contract; none where it has none, or several of one."""
+    try:
+        return _slos(grid, [])
+    except ContractError:
+        return ()
 
 
 def _slos(grid: Grid, notes: list[str]) -> tuple[Slo, ...]:

@@ -8,7 +8,7 @@ from gridplan.measured.sustained import PointVerdict, SweepCheck, SweepResult
 from gridplan.report.aligned import aligned
 from gridplan.report.sweep_words import finding, first_failing, interval_text, rate_text, shown, spread
 
-__all__ = ["sweep_page"]
+__all__ = ["check_lines", "point_cells", "sweep_page"]
 
 _MOST_SENTENCES = 3
 """Sentences of one finding that are shown each; more of them are said together (policy)."""
@@ -18,11 +18,17 @@ def sweep_page(result: SweepResult, notes: Sequence[str] = ()) -> str:
     """The page."""
     rows = [*_table(result), *(f"note: {note}" for note in notes)]
     if result.checks:
-        rows += ["", "checks", *_checks(result)]
+        rows += ["", "checks", *check_lines(result)]
     return "\n".join([*rows, "", *_conclusion(result)])
 
 
 def _table(result: SweepResult) -> list[str]:
+    columns = [list(column) for column in zip(*point_cells(result), strict=True)]
+    return aligned(columns, [True] * (len(columns) - 1) + [False])
+
+
+def point_cells(result: SweepResult) -> list[list[str]]:
+    """Points in the order of their rates, each with its figures and whether it holds: a head, rows, the limits."""
     order = sorted(result.points, key=lambda item: (bool(item.unused), _offered(item), item.row))
     cells = [["row", "offered/s", "completed/s", *(slo.name for slo in result.slos), "margin", "holds"]]
     for item in order:
@@ -45,15 +51,14 @@ def _table(result: SweepResult) -> list[str]:
         )
     limits = [(">= " if slo.figure == "goodput" else "<= ") + shown(slo, slo.limit) for slo in result.slos]
     cells.append(["", "limit", "", *limits, "", ""])
-    columns = [list(column) for column in zip(*cells, strict=True)]
-    return aligned(columns, [True] * (len(columns) - 1) + [False])
+    return cells
 
 
 def _offered(item: PointVerdict) -> float:
     return item.point.offered_rate_per_s or 0.0
 
 
-def _checks(result: SweepResult) -> list[str]:
+def check_lines(result: SweepResult) -> list[str]:
     """Findings by kind; many of one kind are one line with the first sentence."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[SweepCheck]] = {}
     for check in result.checks:

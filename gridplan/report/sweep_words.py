@@ -36,7 +36,8 @@ def finding(result: SweepResult) -> str:
     if first is None:
         return f"{rate_text(rate)} hold every limit, and no tested rate breaks one"
     return (
-        f"{rate_text(rate)} hold every limit; at {first.rate_per_s:.4g} {_and(result.breaks_first)} {_breaks(result)}"
+        f"{rate_text(rate)} hold every limit; "
+        f"at {rate_text(first.rate_per_s)} {_and(result.breaks_first)} {_breaks(result)}"
     )
 
 

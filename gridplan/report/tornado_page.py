@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gridplan.quantities import format_quantity
-from gridplan.report.frames import plain_rows, text_table
+from gridplan.report.frames import number_text, plain_rows, text_table
 from gridplan.sensitivity.finding import flip_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["tornado_page"]
+__all__ = ["tornado_cells", "tornado_page"]
 
 _WIDTH = 24
 """Columns of the longest bar (policy)."""
@@ -29,6 +29,23 @@ def tornado_page(table: pd.DataFrame) -> str:
     if notes:
         lines += ["", *(f"{name}: {note}" for name, note in notes)]
     return "\n".join(lines)
+
+
+def tornado_cells(
+    rows: list[dict[str, Any]],
+) -> tuple[tuple[str, ...], list[list[tuple[str, float | None]]]]:
+    """Heads and rows of one measure for a table without bars: each cell its text and the number behind it, if any."""
+    columns = {name: said.strip() for name, said in _columns(rows).items() if name != "bar"}
+    columns["input"] = "input"
+    shown = [_shown(row, rows) for row in rows]
+    cells = [
+        [
+            (number_text(texts[name]), row[name] if name in ("low", "base", "high", "swing") else None)
+            for name in columns
+        ]
+        for row, texts in zip(rows, shown, strict=True)
+    ]
+    return tuple(columns.values()), cells
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, str]:

@@ -71,6 +71,8 @@ def _missing(reason: str, known: Mapping[str, float]) -> str:
         f"{shown('kv_read_per_sequence_s')}, against {shown('tpot_slo_s')}",
         "ttft_unreachable": f"the longest prompt takes {prefill_longest}, against {shown('ttft_slo_s')}",
         "e2e_unreachable": f"the best possible is {shown('best_possible_s')}, against {shown('e2e_slo_s')}",
+        "budget_exceeded": f"{shown('budget_shortfall_usd_per_month')} above {shown('budget_usd_per_month')}",
+        "power_exceeded": f"{shown('power_shortfall_kw')} above {shown('power_budget_kw')}",
         "context_exceeds_model": f"{request} against {shown('context_tokens_max', known['max_position_embeddings'])}",
     }
     if reason == "catalog_value_missing":

@@ -19,7 +19,7 @@ from gridplan.sensitivity.source import cube_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SURVIVAL", "Split", "options_for", "staying"]
+__all__ = ["SURVIVAL", "Split", "options_for", "question_of", "staying"]
 
 Split = Callable[[Mapping[str, int]], tuple[tuple[str, ...], tuple[str, ...]]]
 """From the labels of each axis to the axes that stay and those that are chosen along."""
@@ -52,7 +52,7 @@ def options_for(
     wrong: list[Problem] = []
     question = Question(measures, (), (), None, mixed)
     with gathered(wrong):
-        question = _question(measures, where, accept, survives, mixed)
+        question = question_of(measures, where, accept, survives, mixed)
 
     def first(sizes: Mapping[str, int]) -> None:
         problems = list(wrong)
@@ -78,13 +78,14 @@ def options_for(
     return found, {name: text for name, text in attrs.items() if text != ""}
 
 
-def _question(
+def question_of(
     measures: tuple[str, ...],
     where: str | Iterable[str],
     accept: Mapping[str, str | Sequence[str]] | None,
     survives: str | None,
     mixed: bool,
 ) -> Question:
+    """The question of choice, read; raises ContractError with all that is wrong in its conditions."""
     problems: list[Problem] = []
     if survives is not None and survives not in SURVIVAL:
         said = f"{survives} is none of {', '.join(SURVIVAL)}{suggestion(survives, SURVIVAL)}"

@@ -11,7 +11,7 @@ from gridplan.sensitivity.roles import levers as levers_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["FREE_LEVERS", "axes_of", "free_levers", "named", "split_axes"]
+__all__ = ["FREE_LEVERS", "SPARES", "axes_of", "free_levers", "named", "split_axes"]
 
 FREE_LEVERS = frozenset(
     {"model", "rho_target", "goodput_target", "capacity_model", "resident_context", "step_context", "hours_per_month"}

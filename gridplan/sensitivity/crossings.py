@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gridplan.sensitivity.search import ladder, threshold
 
-__all__ = ["Crossings", "crossings"]
+__all__ = ["Crossings", "compared", "crossings"]
 
 Array = NDArray[Any]
 
@@ -52,10 +52,7 @@ def crossings(
     >>> found.below[:, 0].tolist(), found.above[:, 0].tolist()
     ([3.0, 39.9999999999], [3.00000000001, 40.0])
     """
-    steps = ladder(np.full(shape, low), np.full(shape, high), points, integer)
-    if more is not None:
-        edges = more(steps)
-        steps = np.sort(np.concatenate([steps, np.where(np.isfinite(edges), np.clip(edges, low, high), low)]), axis=0)
+    steps = compared(low, high, shape, points, integer, more)
     states = np.broadcast_to(np.asarray(state(steps), np.float64), steps.shape)
     known = ~np.isnan(states)
     turns = known[:-1] & known[1:] & (states[:-1] != states[1:])
@@ -83,6 +80,22 @@ def crossings(
     hidden = ((filled[1:] != filled[:-1]) & ~np.isnan(filled[:-1])).sum(axis=0) - count
     ever = ((states == 0.0).any(axis=0), (states == 1.0).any(axis=0))
     return Crossings(below, above, count, *ends, (~known).sum(axis=0), hidden, ever)
+
+
+def compared(
+    low: float,
+    high: float,
+    shape: tuple[int, ...],
+    points: int,
+    integer: bool = False,
+    more: Callable[[Array], Array] | None = None,
+) -> Array:
+    """The values at which a state is looked at first, sorted: a ladder and what `more` makes of it."""
+    steps = ladder(np.full(shape, low), np.full(shape, high), points, integer)
+    if more is None:
+        return steps
+    edges = more(steps)
+    return np.sort(np.concatenate([steps, np.where(np.isfinite(edges), np.clip(edges, low, high), low)]), axis=0)
 
 
 def _at(items: Array, place: Array) -> Array:

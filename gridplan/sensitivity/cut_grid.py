@@ -12,6 +12,11 @@ from gridplan.errors import ContractError, Problem
 
 __all__ = ["grid_at"]
 
+_KEPT: list[tuple[Grid, dict[str, str | float], Grid]] = []
+"""The last cuts, newest first: the same cell asked about again is the same grid, whose inputs are then at hand."""
+
+_MOST_KEPT = 4
+
 
 def grid_at(grid: Grid, at: Mapping[str, str | float] | None) -> tuple[Grid, dict[str, str | float]]:
     """The grid cut to the labels of `at`, and these labels as the axes write them; every axis stays, with one label.
@@ -33,4 +38,9 @@ def grid_at(grid: Grid, at: Mapping[str, str | float] | None) -> tuple[Grid, dic
     if "workload" in index:
         workloads = (workloads[index["workload"]],)
     fixed = {name: labels[name][place] for name, place in index.items()}
-    return replace(grid, axes=axes, scenarios=scenarios, workloads=workloads), fixed
+    for known, at_labels, cut in _KEPT:
+        if known is grid and at_labels == fixed:
+            return cut, dict(fixed)
+    cut = replace(grid, axes=axes, scenarios=scenarios, workloads=workloads)
+    _KEPT[:] = [(grid, fixed, cut), *_KEPT[: _MOST_KEPT - 1]]
+    return cut, dict(fixed)

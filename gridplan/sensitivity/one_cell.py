@@ -16,6 +16,7 @@ from gridplan.engine.inputs import build_inputs
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.errors import ContractError, Problem
 from gridplan.sensitivity.cells import cube_of, inputs_at, refuse
+from gridplan.sensitivity.cut_grid import grid_at
 from gridplan.sensitivity.ranges import out_of_bounds
 from gridplan.sensitivity.rates import FAR_ANCHOR, NOT_MOVED
 from gridplan.sensitivity.shifted import Op, with_samples
@@ -74,6 +75,9 @@ def cell_of(grid: Grid, at: Mapping[str, str | float] | None) -> Cell:
     inputs = build_inputs(grid)
     index = cell_index(inputs, dict(at or {}))
     labels = {name: inputs.space.labels[name][position] for name, position in index.items()}
+    if not grid.shifts:
+        # Other labels are no part of the question: a value that they would refuse may still be asked about here.
+        grid, index = grid_at(grid, labels)[0], dict.fromkeys(index, 0)
     return Cell(grid, index, labels, inputs_at(grid, index))
 
 

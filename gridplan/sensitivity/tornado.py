@@ -165,6 +165,12 @@ def _rank(row: Mapping[str, Any]) -> tuple[float, float, float]:
     return (0.0 if lost else 1.0, stair, smooth)
 
 
+def _swing(values: np.ndarray) -> float:
+    """Largest less smallest; what is only rounding of the arithmetic is none."""
+    swing = float(values.max() - values.min())
+    return 0.0 if swing <= 1e-12 * float(np.abs(values).max()) else swing
+
+
 def _row(
     name: str, item: Range, base: float, measure: str, moved: Moved, slots: tuple[int, int, int]
 ) -> dict[str, Any]:
@@ -187,9 +193,9 @@ def _row(
         "measure": measure,
         "measure_unit": dictionary()[measure].unit,
         **dict(zip(_ENDS, values.tolist(), strict=True)),
-        "swing": float(values.max() - values.min()),
+        "swing": _swing(values),
         **dict(zip((f"{end}_unrounded" for end in _ENDS), unrounded.tolist(), strict=True)),
-        "swing_unrounded": float(unrounded.max() - unrounded.min()),
+        "swing_unrounded": _swing(unrounded),
         **dict(zip((f"binds_{end}" for end in _ENDS), binds, strict=True)),
         **dict(zip((f"why_{end}" for end in _ENDS), why, strict=True)),
         "flips": any(pair != (binds[0], reasons[0]) for pair in zip(binds, reasons, strict=True)),

@@ -22,6 +22,7 @@ __all__ = [
     "sha256_of",
     "store_errors",
     "sync_folder",
+    "write_bytes",
     "write_text",
 ]
 
@@ -100,8 +101,13 @@ def landing(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a small UTF-8 file, whole or not at all. Raises StoreError."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a small file, whole or not at all. Raises StoreError."""
     with store_errors("write", path), landing(path) as temporary:
-        temporary.write_bytes(text.encode())
+        temporary.write_bytes(content)
 
 
 def make_folder(path: Path) -> None:

@@ -48,6 +48,36 @@ def test_the_block_and_the_chart(cli: Any, tmp_path: Path) -> None:
     assert cli("measure", "sweep", LESSON, *options, "--force").code == 0
 
 
+@pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".csv", b"row,file,"), (".json", b"{")])
+def test_the_chart_as_its_suffix_says(cli: Any, tmp_path: Path, suffix: str, start: bytes) -> None:
+    chart = tmp_path / f"sweep{suffix}"
+    assert cli("measure", "sweep", LESSON, "--slo", LIMITS, "--chart", chart).code == 0
+    assert chart.read_bytes().startswith(start)
+
+
+def test_a_chart_that_cannot_be_drawn_is_refused_before_anything_is_read(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = tmp_path / "measured.yaml"
+    options = ("--slo", LIMITS, "-o", block, "--as-of", "2025-04-28", "--chart")
+    outcome = cli("measure", "sweep", tmp_path / "absent.csv", *options, tmp_path / "sweep.jpg")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "sweep.jpg: a file that ends in .svg, .png, .csv, .json is due" in outcome.err
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    outcome = cli("measure", "sweep", LESSON, *options, tmp_path / "sweep.svg")
+    assert (outcome.code, outcome.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert "pip install 'gridplan[report]'" in outcome.err
+
+
+def test_a_test_that_sends_everything_at_once_has_no_chart(cli: Any, tmp_path: Path) -> None:
+    file, block = tmp_path / "drain.csv", tmp_path / "measured.yaml"
+    file.write_text("rate_rps,ttft_p95_ms\ninf,500\n", encoding="utf-8")
+    outcome = cli("measure", "sweep", file, "--slo", "ttft_p95=1s", "-o", block, "--chart", tmp_path / "sweep.svg")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no point has an offered rate or a number of clients" in outcome.err
+    assert list(tmp_path.iterdir()) == [file]
+
+
 def test_one_output_that_is_there_keeps_the_other_unwritten(cli: Any, tmp_path: Path) -> None:
     block, chart = tmp_path / "measured.yaml", tmp_path / "sweep.svg"
     chart.write_text("mine")
@@ -144,7 +174,7 @@ def test_outputs_are_files_of_their_own(cli: Any, tmp_path: Path) -> None:
     file.write_text("rate_rps,ttft_p95_ms\n4,100\n8,2000\n", encoding="utf-8")
     before = file.read_bytes()
     arguments = ("measure", "sweep", file, "--slo", "ttft_p95=1s", "--as-of", "2026-11-01", "--force")
-    both = (("-o", file), ("-o", tmp_path / "x", "--chart", tmp_path / "x"), ("--chart", "/dev/null"))
+    both = (("-o", file), ("-o", tmp_path / "x.svg", "--chart", tmp_path / "x.svg"), ("-o", "/dev/null"))
     for outputs in both:
         refused = cli(*arguments, *outputs)
         assert (refused.code, "Traceback" in refused.err) == (2, False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridplan.errors import ContractError
 from gridplan.measured import SweepPoint, sweep_result
 from gridplan.measured.sweep import Latency, sweep_of_text
-from gridplan.report.sweep_chart import sweep_chart
+from gridplan.report.charts import sweep
 from gridplan.report.sweep_data import sweep_data
 from gridplan.report.sweep_page import sweep_page
 
@@ -116,5 +118,23 @@ def test_any_points_give_an_answer_or_a_named_complaint(points):
     )  # fmt: skip
     assert found.lambda_instance_per_s is not None or found.checks
     assert sweep_page(found)
-    assert sweep_chart(found)
     json.dumps(sweep_data(found), allow_nan=False)
+
+
+def has_axis(points):
+    """Whether there is a rate or a number of clients to draw over."""
+    rates = any(point.offered_rate_per_s for point in points if point.loop == "open")
+    return rates or any(point.concurrency_limit for point in points if point.loop == "closed")
+
+
+@given(st.lists(anything, min_size=1, max_size=5))
+@settings(max_examples=40, deadline=None)
+def test_any_points_are_drawn_or_refused(points):
+    found = sweep_result(points, "ttft_p95=1s,tpot_mean=25ms,goodput=0.9")
+    if not has_axis(points):
+        with pytest.raises(ContractError, match="nothing to draw"):
+            sweep(found)
+        return
+    chart = sweep(found)
+    assert len(chart.data) == 3 * len(points)
+    json.dumps(chart.spec(), allow_nan=False)

@@ -10,7 +10,7 @@ import pytest
 from choice_cubes import random_cube
 
 import gridplan
-import gridplan.sensitivity.accessor
+import gridplan.report.accessor
 
 GRIDS = Path(__file__).parents[2] / "grids"
 
@@ -49,3 +49,29 @@ def test_the_accessor_costs_nothing_until_a_cube_is_asked_for(tmp_path: Path) ->
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.split() == ["False", "True"]
+
+
+def test_charts_are_those_of_the_functions() -> None:
+    grid = gridplan.load_grid(GRIDS / "latency.yaml")
+    cube = gridplan.evaluate(grid)
+    asked = ("rho_target", "gpu", "replicas")
+    assert cube.gridplan.chart("heatmap", *asked).svg() == gridplan.charts.heatmap(cube, *asked).svg()
+    at = {"gpu": "h100-sxm", "rho_target": 0.7}
+    mine = cube.gridplan.chart("tornado", {"tpot_slo_s": "x0.5:x2"}, ["replicas"], at=at, grid=grid)
+    assert mine.svg() == gridplan.charts.tornado(grid, {"tpot_slo_s": "x0.5:x2"}, ["replicas"], at=at).svg()
+    assert mine._repr_svg_() == mine.svg()
+
+
+def test_kinds_and_grids_of_charts_are_checked() -> None:
+    grid = gridplan.load_grid(GRIDS / "latency.yaml")
+    cube = gridplan.evaluate(grid)
+    for kind, own, said in (
+        ("heatmp", None, "no such kind of chart 'heatmp' .did you mean heatmap"),
+        ("break_even", None, "break_even plans anew: give the contract of this cube"),
+        ("break-even", None, "break_even plans anew: give the contract of this cube"),
+        ("pareto", None, "pareto: missing a required argument: 'objectives'"),
+        ("tornado", grid, "tornado: missing a required argument: 'ranges'"),
+        ("sweep", None, "a load test is no cube"),
+    ):
+        with pytest.raises(gridplan.ContractError, match=said):
+            cube.gridplan.chart(kind, grid=own)

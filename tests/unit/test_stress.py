@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gridplan
 from gridplan.errors import ContractError
-from gridplan.report.stress_page import _share
+from gridplan.report.stress_page import share_text
 from gridplan.sensitivity.library import library_scenarios
 
 FLEET = """schema: 1
@@ -204,7 +204,7 @@ def test_prices_of_what_is_not_bought_are_not_moved() -> None:
 
 
 def test_what_is_barely_too_much_does_not_read_as_all_of_it() -> None:
-    assert [_share(value) for value in (0.54, 1.0, 60 / 59.73, 1.00001, None)] == [
+    assert [share_text(value) for value in (0.54, 1.0, 60 / 59.73, 1.00001, None)] == [
         "54%",
         "100%",
         "100.5%",

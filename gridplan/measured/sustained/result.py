@@ -14,7 +14,7 @@ from gridplan.measured.sustained.slo import Slo, parse_slos
 from gridplan.measured.sustained.verdict import PointVerdict, RateVerdict, judge_points, judge_rates
 from gridplan.measured.sweep import SweepPoint
 
-__all__ = ["SweepResult", "sweep_result"]
+__all__ = ["SweepResult", "copies_of", "sweep_result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def sweep_result(
         prompt_lengths=prompt_lengths,
         error_budget=error_budget,
     )
-    copies = _copies(points)
+    copies = copies_of(points)
     checks = check_points(load)
     verdicts = judge_points(points, limits, checks, copies)
     rates = judge_rates(verdicts)
@@ -133,7 +133,7 @@ def sweep_result(
     )
 
 
-def _copies(points: Sequence[SweepPoint]) -> dict[int, int]:
+def copies_of(points: Sequence[SweepPoint]) -> dict[int, int]:
     """Points whose every figure is that of an earlier one: a row given twice is one run, not two."""
     found: dict[int, int] = {}
     kept: dict[SweepPoint, int] = {}
