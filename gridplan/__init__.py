@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
     from gridplan.report import charts
     from gridplan.report.explain import explain
+    from gridplan.report.record import record, write_record
     from gridplan.sensitivity.axis_indices import axis_indices, factorial_indices
     from gridplan.sensitivity.best import best
     from gridplan.sensitivity.break_even import break_even
@@ -60,6 +61,8 @@ _PLACES = {
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
     "explain": "gridplan.report.explain",
+    "record": "gridplan.report.record",
+    "write_record": "gridplan.report.record",
     "axis_indices": "gridplan.sensitivity.axis_indices",
     "factorial_indices": "gridplan.sensitivity.axis_indices",
     "input_indices": "gridplan.sensitivity.input_indices",
@@ -105,6 +108,7 @@ __all__ = [
     "pair",
     "pareto",
     "pool",
+    "record",
     "reduce",
     "regret",
     "run",
@@ -113,6 +117,7 @@ __all__ = [
     "solve",
     "stress",
     "tornado",
+    "write_record",
 ]
 
 

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "stress": "Show what scenarios ask for, and what the fleet as bought does in them.",
     "tornado": "Move inputs one at a time and show which matters most.",
     "diff": "Show what changed between two contracts or cubes, by how much and why.",
+    "report": "Write the decision record: one page with the plan, its derivation, cost, stress and charts.",
     "chart": "Draw a heat map, stairs of cost, a Pareto front, a tornado and more, as SVG, PNG or data.",
     "validate": "Check a contract file and report every problem.",
     "measure": "Read a start-up log of an engine, check it and compare it with the prediction.",

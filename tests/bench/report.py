@@ -17,6 +17,7 @@ from pathlib import Path
 import decisions
 import latency_cost
 import reading
+import records
 from compare import CAPACITY, LATENCIES, MIB, RACE, Row, machine_text, race, table, targets
 
 RUNS = 3
@@ -50,6 +51,12 @@ RATES = """\
 
 100,800 combinations of replica, limit on TPOT p95 and token budget, by 5 utilisation targets and 200 arrival rates: the
 rate of a replica is searched once for each combination and its limits, whatever the fleets.
+"""
+
+RECORDS = """## Records
+
+The overview of a stored cube and the record of one plan in it, charts included: whole commands in fresh processes, from
+the folder, which is read row group by row group. (`python tests/bench/records.py`)
 """
 
 DECISIONS = """\
@@ -155,6 +162,7 @@ def main() -> None:
     rates = race(CAPACITY, 1e8, RUNS, None)
     print(table(rates), *targets(rates), "", sep="\n", flush=True)
     print(DECISIONS, *decisions.lines(1e7, RUNS), "", sep="\n", flush=True)
+    print(RECORDS, *records.lines(1e7, RUNS), "", sep="\n", flush=True)
     print(FORMULAS, *latency_cost.lines(), sep="\n", flush=True)
     print("\n## Start\n", *starts(), sep="\n", flush=True)
 

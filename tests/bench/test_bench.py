@@ -112,3 +112,12 @@ def test_questions_are_asked_and_counted() -> None:
     assert len(said) == 2 + len(QUESTIONS) + 3
     rows = [line.strip("| ").split(" | ") for line in said[2 : 2 + len(QUESTIONS)]]
     assert all(row[1] == "14,400" and float(row[4]) > 0 and float(row[5]) > 20 for row in rows)
+
+
+def test_records_are_made_and_counted() -> None:
+    from records import RECORDS, lines
+
+    said = lines(14_400, 1)
+    assert len(said) == 2 + len(RECORDS) + 2
+    rows = [line.strip("| ").split(" | ") for line in said[2 : 2 + len(RECORDS)]]
+    assert all(row[1] == "14,400" and float(row[4]) > 0 and float(row[5]) > 20 for row in rows)

@@ -1,0 +1,52 @@
+"""Pages whose console blocks are run again: each command prints what stands below it, line by line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gridplan.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("charts.md", "report.md")
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Every command of a page with the output below it, in order."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.S):
+        found += re.findall(r"\$ gridplan ([^\n]*)\n((?:(?!\$ ).*\n?)*)", block)
+    return found
+
+
+def run(command: str) -> list[str]:
+    """What a command prints on both streams, in the order in which a terminal shows them, but for what is old today."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), pytest.raises(SystemExit):
+        main(shlex.split(command))
+    lines = (line.rstrip() for line in said.getvalue().strip().splitlines())
+    return [line for line in lines if not line.startswith("warning: prices older")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("grids", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    shown = commands(page)
+    assert shown
+    for command, output in shown:
+        real = run(command)
+        wanted = [line.rstrip() for line in output.strip().splitlines()]
+        if "..." not in wanted:
+            assert real == wanted, command
+            continue
+        # "..." stands for lines left out; every line shown is there, in this order.
+        rest = iter(real)
+        for line in wanted:
+            assert line == "..." or line in rest, f"{command}: {line}"
