@@ -171,12 +171,19 @@ def _branches(known: Mapping[str, float], texts: Mapping[str, str | None]) -> di
 
 
 def _of_portfolio(known: Mapping[str, float]) -> dict[str, str]:
-    """Bill and mean price where a portfolio is bought."""
+    """Bill, mean price and parts of the bill where a portfolio is bought: nothing in it stands idle but commitments."""
     if known.get("purchase_code") != dictionary()["purchase"].labels.index("portfolio"):
         return {}
+    price = "usd_per_gpu_hour_used * hours_per_month"
     return {
         "usd_per_hour": "(usd_per_month_committed + usd_per_month_swing + usd_per_month_spot) / hours_per_month",
         "usd_per_gpu_hour_used": "usd_per_hour / (nodes_paid_mean * gpus_per_node)",
+        "gpus_paid": "nodes_paid_mean * gpus_per_node",
+        "replicas_at_peak": "replicas_at_average",
+        "usd_per_month_idle": f"{price} * nodes_committed * gpus_per_node * (1 - commitment_utilization)",
+        "usd_per_month_stranded": (
+            f"{price} * max(nodes_needed_mean * gpus_per_node - replicas_held * gpus_per_replica, 0)"
+        ),
     }
 
 

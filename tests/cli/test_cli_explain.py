@@ -139,6 +139,16 @@ def of_the_chain(grid: gridplan.contract.Grid) -> dict[str, float]:
     }
 
 
+PORTFOLIO = """
+schema: 1
+workload: {{arrival_rate: 60, prompt_tokens: 1000, output_tokens: 300, hourly_load: [60, 60, 60, 14]}}
+deployment: {{gpus_per_node: 8, tensor_parallel: {}, usd_per_node_hour: 10, reserved_usd_per_node_hour: 6}}
+capacity: {{capacity_model: measured, lambda_instance_given: 1.0, applies_to: any}}
+policy: {{rho_target: 0.55, hours_per_month: 720, redundancy: 1, purchase: portfolio}}
+"""
+"""The bill of a portfolio has other formulas: it pays hours, not the fleet of the peak."""
+
+
 @pytest.mark.parametrize(
     ("name", "labels"),
     [
@@ -160,6 +170,9 @@ def of_the_chain(grid: gridplan.contract.Grid) -> dict[str, float]:
         (MEMORY.format("model: llama-3.3-70b, tensor_parallel: 16, decode_context_parallel: 2, gpus_per_node: 16"), {}),
         (MEMORY.format("model: llama-3.1-8b, kv_pool_tokens_given: 1e6, data_parallel: 2"), {}),
         (MEMORY.format("model: llama-3.1-8b, tensor_parallel: 16, kv_bytes_per_sequence_given: 1e9"), {}),
+        # Commitments that an hour does not need; GPUs that replicas of three cannot use, replicas of two nodes
+        (PORTFOLIO.format(3), {}),
+        (PORTFOLIO.format("8, pipeline_parallel: 2"), {}),
     ],
 )
 def test_a_printed_formula_gives_the_printed_value(grids: Path, name: str, labels: dict[str, Any]) -> None:
