@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from gridplan.cli.choice_options import (
+    accept_option,
+    levers_option,
+    mixed_option,
+    parse_accepted,
+    survives_option,
+    where_option,
+)
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.study_options import (
     at_option,
     check_output,
     json_text,
-    loaded_grid,
     output_options,
-    parse_accepted,
+    refuse_catalog_of_folder,
     say_warnings,
+    source_of,
 )
 
 __all__ = ["command"]
@@ -35,15 +42,15 @@ _OPTIONS = {
 @click.argument("source", metavar="GRID|DIR", type=click.Path())
 @click.option("--measure", default=None, metavar="NAME", help="What is to be least (default: usd_per_mtok_output).")
 @click.option("--by", default=None, metavar="AXIS,...", help="Axes that stay (default: all that happen).")
-@click.option("--levers", default=None, metavar="AXIS,...", help="Axes chosen along (default: those of class policy).")
-@click.option("--where", multiple=True, metavar="CONDITION", help='Such as "usd_per_month <= 150000"; repeatable.')
-@click.option("--accept", multiple=True, metavar="AXIS=LABEL,...", help="Precisions accepted, as kv_dtype=bf16,fp8.")
-@click.option("--survives", default=None, metavar="UNIT", help="gpu, node or zone (limits hold), node-headroom, ...")
+@levers_option
+@where_option
+@accept_option
+@survives_option
 @click.option("--also", default=None, metavar="NAME,...", help="Other measures of what is found.")
 @click.option("--pareto", default=None, metavar="NAME[:max],...", help="Options that nothing beats in all of these.")
 @click.option("--regret", "of_regret", is_flag=True, help="The choice of least regret over all axes not in --by.")
 @click.option("--penalty", type=float, default=None, help="Of --regret: the measure where a choice fails.")
-@click.option("--mixed", is_flag=True, help="Rank measured, scaled and analytical rates against each other.")
+@mixed_option
 @at_option
 @output_options()
 def command(
@@ -73,9 +80,7 @@ def command(
     asked |= {"mixed": mixed, "at": parse_labels(at)}
     if not of_regret:
         asked["also"] = also or ()
-    opened: Any = source
-    if not Path(source).is_dir():
-        opened = loaded_grid(source, catalog)
+    opened = source_of(source, catalog)
     with named_as_options(_OPTIONS):
         found = _asked(opened, measure or "usd_per_mtok_output", by, pareto, of_regret, penalty, asked)
     say_warnings(found.attrs)
@@ -129,6 +134,5 @@ def _check(
         raise click.UsageError("--penalty is of --regret")
     if also is not None and of_regret:
         raise click.UsageError("--also is not of --regret: a choice has other values in every state")
-    if catalog is not None and Path(source).is_dir():
-        raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
+    refuse_catalog_of_folder(source, catalog)
     check_output(output, force)

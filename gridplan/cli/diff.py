@@ -10,7 +10,7 @@ import click
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
-from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options
+from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, names_of, output_options
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,7 +46,7 @@ def command(
     """Show what changed from A to B, each a contract file or the folder of a cube: what, by how much, and why."""
     check_output(output, force, (".json",))
     labels = parse_labels(at)
-    names = [name.strip() for text in measure for name in text.split(",") if name.strip()]
+    names = names_of(measure)
     sides = [_side(path, catalog) for path in (a, b)]
     from gridplan.report.diff_page import diff_data, diff_page
     from gridplan.sensitivity.diff import diff

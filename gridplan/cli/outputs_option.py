@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from gridplan.cli.study_options import names_of
+
 __all__ = ["outputs_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +29,7 @@ def _names(context: click.Context, option: click.Parameter, stated: str | None) 
     """Names of measures; an empty list would be a cube without any."""
     if stated is None:
         return None
-    names = [name.strip() for name in stated.split(",") if name.strip()]
+    names = names_of((stated,))
     if not names:
         raise click.UsageError("--outputs names no measure")
     return names

@@ -11,10 +11,11 @@ import click
 
 from gridplan.cli import clock
 from gridplan.cli.catalog_option import catalog_option, folder_in_use
+from gridplan.cli.choice_options import accept_option, parse_accepted, where_option
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import refuse_existing, write_block
-from gridplan.cli.study_options import at_option, check_output, loaded_grid, parse_accepted
+from gridplan.cli.study_options import at_option, check_output, loaded_grid
 from gridplan.cli.tornado import parse_ranges
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ _OPTIONS = {name: f"--{name}" for name in ("at", "measure", "survives", "where",
 @at_option
 @click.option("--measure", default="usd_per_mtok_output", show_default=True, metavar="NAME", help="Least of this.")
 @click.option("--survives", default=None, metavar="UNIT", help="The plan has to survive: gpu, node, zone, ...")
-@click.option("--where", multiple=True, metavar="CONDITION", help='Such as "usd_per_month <= 150000"; repeatable.')
-@click.option("--accept", multiple=True, metavar="AXIS=LABEL,...", help="Precisions accepted, as kv_dtype=bf16,fp8.")
+@where_option
+@accept_option
 @click.option("--sweep", multiple=True, metavar="FILE", type=click.Path(), help="A load test to attach; repeatable.")
 @click.option("--vary", multiple=True, metavar="INPUT=LOW:HIGH,...", help="What the tornado moves; repeatable.")
 @click.option("--charts", "folder", default=None, metavar="DIR", type=click.Path(), help="Also each chart as files.")

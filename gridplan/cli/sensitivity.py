@@ -10,7 +10,15 @@ import click
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
-from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
+from gridplan.cli.study_options import (
+    at_option,
+    check_output,
+    json_text,
+    loaded_grid,
+    output_options,
+    refuse_catalog_of_folder,
+    say_warnings,
+)
 from gridplan.errors import ContractError, Problem
 
 if TYPE_CHECKING:
@@ -66,8 +74,7 @@ def command(
     _check(source, by_axes, weights, has_value, samples)
     if not samples and (count is not None or seed is not None):
         raise click.UsageError("-n and --seed are of --sample: shares of axes are exact")
-    if catalog is not None and Path(source).is_dir():
-        raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
+    refuse_catalog_of_folder(source, catalog)
     check_output(output, force, _SUFFIXES)
     labels = parse_labels(at)
     with named_as_options(_OPTIONS):

@@ -1,9 +1,9 @@
-"""What commands that answer with a table share: options, the contract they read, where they write, and warnings."""
+"""What commands that answer with a table or a chart share: options, what they read, where they write, and warnings."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,12 +11,23 @@ import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.output import refuse_existing
-from gridplan.errors import ContractError, Problem, StoreError
+from gridplan.errors import StoreError
 
 if TYPE_CHECKING:
     from gridplan.contract.grid import Grid
 
-__all__ = ["at_option", "check_output", "json_text", "loaded_grid", "output_options", "parse_accepted", "say_warnings"]
+__all__ = [
+    *(
+        "at_option",
+        "check_output",
+        "json_text",
+        "loaded_grid",
+        "names_of",
+        "output_options",
+        "refuse_catalog_of_folder",
+    ),
+    *("say_warnings", "source_of"),
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,15 +84,25 @@ def loaded_grid(path: str, catalog: str | None) -> Grid:
     return grid
 
 
-def parse_accepted(texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """`kv_dtype=bf16,fp8` as labels by name."""
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        name, sign, labels = (part.strip() for part in text.partition("="))
-        if not sign or not name or not labels:
-            raise ContractError([Problem(f"--accept takes AXIS=LABEL,..., not {text!r}")])
-        found.setdefault(name, []).extend(label.strip() for label in labels.split(",") if label.strip())
-    return found
+def refuse_catalog_of_folder(source: str, catalog: str | None) -> None:
+    """A catalog is read to plan a contract: a cube in a folder has its own."""
+    if catalog is not None and Path(source).is_dir():
+        raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
+
+
+def source_of(source: str, catalog: str | None) -> Any:
+    """The folder of a cube as it is, else the contract of the file. Raises ContractError, click.UsageError."""
+    refuse_catalog_of_folder(source, catalog)
+    return source if Path(source).is_dir() else loaded_grid(source, catalog)
+
+
+def names_of(texts: Iterable[str]) -> list[str]:
+    """The names in texts of the form `NAME,...`.
+
+    >>> names_of(("nodes, replicas", "gpus,"))
+    ['nodes', 'replicas', 'gpus']
+    """
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
 def say_warnings(attrs: Mapping[Any, Any]) -> list[str]:

@@ -6,12 +6,21 @@ import click
 
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.study_options import check_output, json_text, loaded_grid, output_options, say_warnings
+from gridplan.cli.study_options import check_output, json_text, loaded_grid, names_of, output_options, say_warnings
 from gridplan.errors import ContractError, Problem
 
-__all__ = ["command"]
+__all__ = ["command", "parse_ranges", "vary_option"]
 
 _OPTIONS = {"vary": "--vary", "measures": "--measure", "at": "--at"}
+
+
+vary_option = click.option(
+    "--vary",
+    multiple=True,
+    required=True,
+    metavar="INPUT=LOW:HIGH,...",
+    help="An input and its ends: 2:5, '20 ms:40 ms', x0.5:x2, -20%:+20%. May be given several times.",
+)
 
 
 def parse_ranges(texts: tuple[str, ...]) -> dict[str, str]:
@@ -32,13 +41,7 @@ def parse_ranges(texts: tuple[str, ...]) -> dict[str, str]:
 
 @click.command()
 @click.argument("grid", type=click.Path())
-@click.option(
-    "--vary",
-    multiple=True,
-    required=True,
-    metavar="INPUT=LOW:HIGH,...",
-    help="An input and its ends: 2:5, '20 ms:40 ms', x0.5:x2, -20%:+20%. May be given several times.",
-)
+@vary_option
 @click.option(
     "--measure",
     multiple=True,
@@ -60,7 +63,7 @@ def command(
     """Move inputs of one cell of GRID one at a time, low and high, and sort them by what that does to the plan."""
     check_output(output, force)
     labels, ranges = parse_labels(at), parse_ranges(vary)
-    names = [name.strip() for text in measure for name in text.split(",") if name.strip()]
+    names = names_of(measure)
     loaded = loaded_grid(grid, catalog)
     from gridplan.report.frames import plain_rows, write_frame
     from gridplan.report.tornado_page import tornado_page

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gridplan.cli.chart.options import Target, drawn, picture_options, source_of
+from gridplan.cli.chart.options import Target, drawn, picture_options
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.invert import read_ends
+from gridplan.cli.study_options import source_of
 
 if TYPE_CHECKING:
     from gridplan.report.charts.chart import Chart

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from gridplan.cli.chart.options import Target, drawn, picture_options, source_of
+from gridplan.cli.chart.options import Target, drawn, picture_options
 from gridplan.cli.explain import parse_labels
+from gridplan.cli.study_options import source_of
 
 __all__ = ["command"]
 

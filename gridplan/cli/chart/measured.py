@@ -8,7 +8,7 @@ import click
 
 from gridplan.cli.chart.options import Target, drawn, picture_options
 from gridplan.cli.explain import parse_labels
-from gridplan.cli.study_options import loaded_grid
+from gridplan.cli.study_options import loaded_grid, names_of
 from gridplan.cli.sweep_options import check_targets, points_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def command(
     for path in target.outputs:
         check_targets((grid, *files), {"-o": path})
     labels = parse_labels(at)
-    names = None if figures is None else [name.strip() for name in figures.split(",") if name.strip()]
+    names = None if figures is None else names_of((figures,))
     from gridplan.report.charts.measured import measured
 
     def draw() -> Chart:

@@ -12,12 +12,12 @@ import click
 
 from gridplan.cli.catalog_option import catalog_option
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.study_options import at_option, check_output, loaded_grid
+from gridplan.cli.study_options import at_option, check_output
 
 if TYPE_CHECKING:
     from gridplan.report.charts.chart import Chart
 
-__all__ = ["PHONE_WIDTH", "PICTURES", "Target", "drawn", "file_options", "picture_options", "source_of"]
+__all__ = ["PHONE_WIDTH", "PICTURES", "Target", "drawn", "file_options", "picture_options"]
 
 PICTURES = (".svg", ".png", ".csv", ".json")
 PHONE_WIDTH, WIDEST = 320, 4000
@@ -71,15 +71,6 @@ def file_options(command: Callable[..., None]) -> Any:
     for option in reversed(options):
         found = option(found)
     return found
-
-
-def source_of(source: str, catalog: str | None) -> Any:
-    """The folder of a cube as it is, else the contract of the file."""
-    if not Path(source).is_dir():
-        return loaded_grid(source, catalog)
-    if catalog is not None:
-        raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
-    return source
 
 
 def drawn(draw: Callable[[], Chart], target: Target, options: Mapping[str, str]) -> None:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import click
 
-from gridplan.cli.chart.options import Target, drawn, picture_options, source_of
+from gridplan.cli.chart.options import Target, drawn, picture_options
+from gridplan.cli.choice_options import (
+    accept_option,
+    levers_option,
+    mixed_option,
+    parse_accepted,
+    survives_option,
+    where_option,
+)
 from gridplan.cli.explain import parse_labels
-from gridplan.cli.study_options import parse_accepted
+from gridplan.cli.study_options import source_of
 
 __all__ = ["command"]
 
@@ -18,11 +26,11 @@ _OPTIONS = {name: f"--{name}" for name in _NAMES}
 @click.argument("source", metavar="GRID|DIR", type=click.Path())
 @click.option("--objectives", required=True, metavar="NAME[:max],NAME", help="Two measures: across, and up.")
 @click.option("--by", default=None, metavar="AXIS,...", help="Axes that stay: a front for each of at most 6 points.")
-@click.option("--levers", default=None, metavar="AXIS,...", help="Axes chosen along (default: those of class policy).")
-@click.option("--where", multiple=True, metavar="CONDITION", help='Such as "usd_per_month <= 150000"; repeatable.')
-@click.option("--accept", multiple=True, metavar="AXIS=LABEL,...", help="Precisions accepted, as kv_dtype=bf16,fp8.")
-@click.option("--survives", default=None, metavar="UNIT", help="gpu, node or zone (limits hold), node-headroom, ...")
-@click.option("--mixed", is_flag=True, help="Rank measured, scaled and analytical rates against each other.")
+@levers_option
+@where_option
+@accept_option
+@survives_option
+@mixed_option
 @picture_options
 def command(
     source: str,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from gridplan.cli.chart.options import Target, drawn, picture_options, source_of
+from gridplan.cli.chart.options import Target, drawn, picture_options
 from gridplan.cli.explain import parse_labels
-from gridplan.cli.tornado import parse_ranges
+from gridplan.cli.study_options import names_of, source_of
+from gridplan.cli.tornado import parse_ranges, vary_option
 
 __all__ = ["command"]
 
@@ -15,13 +16,7 @@ _OPTIONS = {"vary": "--vary", "measures": "--measure", "at": "--at", "source": "
 
 @click.command("tornado")
 @click.argument("source", metavar="GRID", type=click.Path())
-@click.option(
-    "--vary",
-    multiple=True,
-    required=True,
-    metavar="INPUT=LOW:HIGH,...",
-    help="An input and its ends: 2:5, '20 ms:40 ms', x0.5:x2, -20%:+20%. May be given several times.",
-)
+@vary_option
 @click.option(
     "--measure",
     multiple=True,
@@ -39,7 +34,7 @@ def command(
 ) -> None:
     """Inputs of one cell of GRID moved one at a time: bars to the low and the high end, widest swing first."""
     labels, ranges = parse_labels(at), parse_ranges(vary)
-    names = [name.strip() for text in measure for name in text.split(",") if name.strip()]
+    names = names_of(measure)
     from gridplan.report.charts.tornado import MEASURES, tornado
 
     drawn(lambda: tornado(source_of(source, catalog), ranges, names or MEASURES, labels), target, _OPTIONS)
