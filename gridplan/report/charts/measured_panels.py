@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gridplan.report.charts.chart import NARROW
+from gridplan.report.charts.kinds import Looks, kind_points
 from gridplan.report.charts.rows import inline
 from gridplan.report.charts.theme import BLUE, GREEN, INK, MUTED, PAPER, QUIET, VERMILION
 
@@ -18,13 +19,12 @@ Align = Literal["left", "center", "right"]
 OPEN, CLOSED = "open loop", "closed loop"
 DOUBTED, MISSED = "not counted", "measured, not predicted"
 
-_LOOKS = {
+_LOOKS: Looks = {
     OPEN: ("circle", BLUE, BLUE),
     CLOSED: ("square", GREEN, GREEN),
     DOUBTED: ("diamond", PAPER, QUIET),
     MISSED: ("triangle-up", PAPER, VERMILION),
 }
-"""Shape, fill and stroke of each kind of point."""
 
 _AROUND: tuple[tuple[int, int, Align], ...] = ((8, 4, "left"), (-8, -4, "right"), (0, -10, "center"), (0, 11, "center"))
 """Places of a label beside its point: pixels across and down, and how the text is aligned."""
@@ -115,21 +115,7 @@ def _points(panel: Panel, frame: _Frame, x: Any, y: Any, kinds: Sequence[str]) -
 
     marks = [{"x": m.x, "y": frame.low if m.y is None else m.y, "kind": m.kind} for m in panel.marks]
     legend = alt.Legend(title=None, symbolStrokeWidth=2)
-
-    def scale(part: int) -> Any:
-        return alt.Scale(domain=list(kinds), range=[_LOOKS[kind][part] for kind in kinds])
-
-    return (
-        alt.Chart(inline(marks))
-        .mark_point(size=55, strokeWidth=1.8, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            shape=alt.Shape("kind:N", scale=scale(0), legend=legend),
-            fill=alt.Fill("kind:N", scale=scale(1), legend=legend),
-            stroke=alt.Stroke("kind:N", scale=scale(2), legend=legend),
-        )
-    )
+    return kind_points(marks, x, y, kinds, _LOOKS, legend, size=55, stroke=1.8)
 
 
 def _labels(panel: Panel, frame: _Frame, x: Any, y: Any) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridplan.report.charts.chart import NARROW
+from gridplan.report.charts.kinds import Looks, kind_points
 from gridplan.report.charts.rows import inline
 from gridplan.report.charts.theme import BLUE, INK, MUTED, PAPER, QUIET, SKY, VERMILION
 from gridplan.report.sweep_words import rate_text
@@ -15,12 +16,11 @@ __all__ = ["FAILS", "HOLDS", "UNKNOWN", "Edge", "Limit", "Panel", "Place", "Swee
 
 HOLDS, FAILS, UNKNOWN = "holds every limit", "does not", "not known, or not used"
 
-_LOOKS = {
+_LOOKS: Looks = {
     HOLDS: ("circle", BLUE, BLUE),
     FAILS: ("M-.8,-.8L.8,.8M.8,-.8L-.8,.8", VERMILION, VERMILION),
     UNKNOWN: ("diamond", PAPER, QUIET),
 }
-"""Shape, fill and stroke of each verdict."""
 
 _LETTER = 6.4
 """Pixels of a letter, at most (measurement of the font in use)."""
@@ -153,22 +153,8 @@ def _points(picture: Sweep, panel: Panel, x: Any, y: Any) -> Iterator[Any]:
     if not panel.places:
         return
     legend = alt.Legend(title=None, symbolStrokeWidth=2, offset=22)
-
-    def scale(part: int) -> Any:
-        return alt.Scale(domain=kinds, range=[_LOOKS[kind][part] for kind in kinds])
-
     marks = [{"x": place.x, "y": place.y, "kind": place.kind} for place in panel.places]
-    yield (
-        alt.Chart(inline(marks))
-        .mark_point(size=70, strokeWidth=2, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            shape=alt.Shape("kind:N", scale=scale(0), legend=legend),
-            fill=alt.Fill("kind:N", scale=scale(1), legend=legend),
-            stroke=alt.Stroke("kind:N", scale=scale(2), legend=legend),
-        )
-    )
+    yield kind_points(marks, x, y, kinds, _LOOKS, legend, size=70, stroke=2)
 
 
 def _edge(panel: Panel, x: Any, per_unit: float) -> Iterator[Any]:
