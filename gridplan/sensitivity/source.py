@@ -10,7 +10,7 @@ import numpy as np
 
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
-from gridplan.engine.cell import cut_to, label_index
+from gridplan.engine.cell import cut_to
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.labels import label_positions
 from gridplan.sensitivity.cells import cube_of as planned_cube
@@ -31,6 +31,9 @@ ASKED_CHECKS = ("slo_held", "price_flag")
 
 PROVIDER = "provider"
 """No measure: who rents the instance, from the catalog."""
+
+OF_A_CUBE = "; a contract has it planned: ask that, or name it in its outputs and run it again"
+"""What to do about a measure that a cube at hand lacks."""
 
 
 def cube_of(
@@ -62,7 +65,7 @@ def cube_of(
         cube = _opened(Path(source), wanted, tuple(optional), at or {}, asked_as or {}, first)
     else:
         axes = {str(name): source[name].values.tolist() for name in source.sizes}
-        index = _asked(wanted, [*map(str, source.variables)], axes, at or {}, asked_as or {}, first)
+        index = _asked(wanted, [*map(str, source.variables)], axes, at or {}, asked_as or {}, first, OF_A_CUBE)
         cube = source.isel({name: [place] for name, place in index.items()})
     if PROVIDER in wanted and PROVIDER not in cube.variables:
         cube = _with_provider(cube, _providers_of(source))
@@ -80,21 +83,14 @@ def _planned(
     from gridplan.engine.columns import asked
     from gridplan.engine.inputs import build_inputs
 
-    inputs, index = build_inputs(grid), dict[str, int]()
+    inputs = build_inputs(grid)
     known = all_measures()
     stated = asked(grid, None) or ()
     extra = [name for name in (*ASKED_CHECKS, *optional) if name in stated]
     if any(name in known and dictionary()[name].unit.startswith("USD") for name in wanted):
         extra.append("price_flag")
-    of_labels = [*(name for name in _labels_of(inputs.space.labels) if name not in known), PROVIDER]
-    problems: list[Problem] = []
-    with gathered(problems):
-        _check(wanted, [*known, *of_labels], asked_as)
-    with gathered(problems):
-        first({name: 1 if name in at else len(labels) for name, labels in inputs.space.labels.items()})
-    with gathered(problems):
-        index = label_index(inputs, at)
-    refuse(problems)
+    of_labels = [name for name in _labels_of(inputs.space.labels) if name not in known]
+    index = _asked(wanted, [*known, *of_labels], inputs.space.labels, at, asked_as, first)
     measures = [name for name in (*wanted, *CHECKS, *extra) if name in known]
     if PROVIDER in wanted:
         measures.append("priced_by")
@@ -120,7 +116,7 @@ def _opened(
 
     layout = whole_manifest(folder).layout
     known = [column.name for column in layout.columns if column.role != "rank"]
-    _asked(wanted, known, {axis.name: axis.labels for axis in layout.axes}, at, asked_as, first)
+    _asked(wanted, known, {axis.name: axis.labels for axis in layout.axes}, at, asked_as, first, OF_A_CUBE)
     held = [column.name for column in layout.given if column.role == "measure"]
     more = ["priced_by"] if PROVIDER in wanted else []
     names = (*wanted, *CHECKS, *ASKED_CHECKS, *optional, *more)
@@ -134,20 +130,21 @@ def _asked(
     at: Mapping[str, str | float],
     asked_as: Mapping[str, str],
     first: Callable[[Mapping[str, int]], object],
+    remedy: str = "",
 ) -> dict[str, int]:
-    """Positions of the labels `at` of a cube at hand; raises all that is wrong with a question to it."""
+    """Positions of the labels `at`; raises all that is wrong with a question, before a grid is planned or a file read.
+
+    `remedy` says what to do about a measure that there is, but not here.
+    """
     index, problems = dict[str, int](), list[Problem]()
     with gathered(problems):
-        _check(wanted, [*known, PROVIDER], asked_as, OF_A_CUBE)
+        _check(wanted, [*known, PROVIDER], asked_as, remedy)
     with gathered(problems):
         first({name: 1 if name in at else len(labels) for name, labels in axes.items()})
     with gathered(problems):
         index = label_positions(axes, at)
     refuse(problems)
     return index
-
-
-OF_A_CUBE = "; a contract has it planned: ask that, or name it in its outputs and run it again"
 
 
 def _check(wanted: Iterable[str], known: Iterable[str], asked_as: Mapping[str, str], remedy: str = "") -> None:
