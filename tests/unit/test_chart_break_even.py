@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_charts import drawn_width
 
 import gridplan
 from gridplan.report.charts.break_even import break_even
@@ -159,9 +160,7 @@ def test_crossings_next_to_each_other_are_all_drawn() -> None:
 @pytest.mark.parametrize("width", [340, 760])
 def test_width_and_bytes(width: int) -> None:
     first = drawn().svg(width)
-    found = re.search(r'width="([0-9.]+)"', first)
-    assert found is not None
-    assert abs(float(found[1]) - width) <= 8
+    assert abs(drawn_width(first) - width) <= 8
     assert break_even(grid(), at=CELL).svg(width) == first
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from drawn_charts import drawn_width
 
 import gridplan
 from gridplan.report.charts import NARROW, WIDE, heatmap
@@ -54,9 +55,7 @@ def test_the_finding_counts_what_is_drawn() -> None:
 @pytest.mark.parametrize("width", [WIDE, NARROW, 1000])
 def test_the_picture_is_as_wide_as_asked(width: int) -> None:
     drawn = heatmap(gridplan.load_grid(GRIDS / "quickstart.yaml"), "context_tokens", "model", "replicas", AT).svg(width)
-    found = re.search(r'width="([0-9.]+)"', drawn)
-    assert found is not None
-    assert float(found[1]) == pytest.approx(width, abs=8)
+    assert drawn_width(drawn) == pytest.approx(width, abs=8)
 
 
 def test_what_has_no_plan_is_hatched_and_what_binds_has_its_letter() -> None:

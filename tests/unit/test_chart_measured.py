@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_charts import drawn_width
 
 from gridplan import load_grid
 from gridplan.contract import loads_grid
@@ -221,9 +222,7 @@ def test_it_is_as_wide_as_asked_for(
     known: Any, simulated: list[SweepPoint], width: int, figures: list[str] | None
 ) -> None:
     svg = measured(known, simulated, figures=figures).svg(width)
-    found = re.search(r'<svg[^>]*? width="([0-9.]+)"', svg)
-    assert found is not None
-    assert abs(float(found[1]) - width) <= 8
+    assert abs(drawn_width(svg) - width) <= 8
     assert {"open loop", "measured [ms]", "predicted [ms]", "c16"} <= set(texts(svg))
 
 

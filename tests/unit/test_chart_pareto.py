@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+from drawn_charts import drawn_width, lesson_of_instances
 
 import gridplan
 from gridplan import charts
@@ -130,19 +129,12 @@ def test_widths_and_bytes(grids: Path, width: int) -> None:
     at = {"model": "llama-3.3-70b", "arrival_rate": 60}
     grid = gridplan.load_grid(grids / "buy.yaml")
     first, again = (charts.pareto(grid, "usd_per_month, tpot_s", at=at).svg(width) for _ in range(2))
-    drawn = re.search(r' width="([0-9.]+)"', first)
-    assert drawn is not None
-    assert abs(float(drawn[1]) - width) <= 8
+    assert abs(drawn_width(first) - width) <= 8
     assert first == again
 
 
 def test_labels_are_text_and_nothing_else(grids: Path) -> None:
-    text = yaml.safe_load((grids / "lesson.yaml").read_text())
-    text["deployment"]["params_total"] = 8.03e9
-    entries = text["catalog"]["instances"]
-    entries |= {name: dict(entries["aws-p4de"], usd_per_node_hour=40.0) for name in HOSTILE}
-    text["axes"]["instance"] = list(HOSTILE)
-    grid = gridplan.loads_grid(json.dumps(text, default=str, ensure_ascii=False))
+    grid = lesson_of_instances(grids, HOSTILE, usd_per_node_hour=40.0)
     chart = charts.pareto(grid, "usd_per_month, nodes")
     svg = chart.svg(340)
     assert "<script" not in svg

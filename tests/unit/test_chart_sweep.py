@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn_charts import drawn_width
 
 from gridplan.errors import ContractError
 from gridplan.measured import SweepResult, read_sweep, sweep_result
@@ -183,9 +183,7 @@ def test_a_figure_that_no_point_states_is_said_in_its_panel() -> None:
 )
 def test_it_is_as_wide_as_asked_for(table: str, slos: str, width: int) -> None:
     svg = sweep(of_text(table, slos)).svg(width)
-    found = re.search(r'<svg[^>]*? width="([0-9.]+)"', svg)
-    assert found is not None
-    assert abs(float(found[1]) - width) <= 8
+    assert abs(drawn_width(svg) - width) <= 8
 
 
 def test_a_hostile_name_of_a_file_stays_in_the_numbers() -> None:

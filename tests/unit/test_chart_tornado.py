@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_charts import drawn_width
 
 import gridplan
 from gridplan.report.charts.chart import Chart
@@ -152,9 +152,7 @@ def _axes(item: Any) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("width", [340, 760])
 def test_width_and_bytes(width: int) -> None:
     for chart in (drawn(), quick()):
-        found = re.search(r'width="([0-9.]+)"', chart.svg(width))
-        assert found is not None
-        assert abs(float(found[1]) - width) <= 8
+        assert abs(drawn_width(chart.svg(width)) - width) <= 8
     assert tornado(lesson(), RANGES, MEASURES, {"instance": "aws-p4de"}).svg(width) == drawn().svg(width)
 
 
