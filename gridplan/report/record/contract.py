@@ -133,11 +133,24 @@ def _held(limit: float, predicted: float | None, measured: float | None, covers:
 
 
 def _limits(case: Case, test: Sweep | None) -> Table | Note:
-    rows: list[Sequence[Cell | str]] = []
+    """Each limit beside what is predicted at the planned load and what was measured near it."""
     near = _near(case, test)
     rate, active = case.input("arrival_rate"), case.number("replicas_active")
     load = rate / active if isinstance(rate, float) and active else 0.0
     covers = near is not None and _offered(near) >= load * (1 - 1e-9)
+    rows = [*_latency_limits(case, near, covers), *_goodput_limit(case)]
+    if not rows and not case.inputs:
+        return Note("The limits stand in the contract, which is not at hand here as a plan.", "warning")
+    if not rows:
+        return Note("The contract states no latency limit: the plan promises none.", "warning")
+    at = "measured" if near is None else f"measured at {near.point.offered_rate_per_s:g} req/s"
+    heads: tuple[str, ...] = ("limit", "at most", "predicted", at, "held", "class and source")
+    if near is None:
+        heads, rows = _without(heads, 3), [_without(tuple(row), 3) for row in rows]
+    return table("Service level objectives", heads, rows, _limits_note(case, near, covers, load))
+
+
+def _latency_limits(case: Case, near: PointVerdict | None, covers: bool) -> Iterator[Sequence[Cell | str]]:
     for latency in _LIMITS:
         limit = case.input(f"{latency}_slo_s")
         if not isinstance(limit, float):
@@ -147,40 +160,36 @@ def _limits(case: Case, test: Sweep | None) -> Table | Note:
         predicted = case.number(f"{latency}_s") if of_mean else case.number(f"{latency}_at_slo_percentile_s")
         name = f"{latency}_s"
         measured = _measured(near, latency, str(percentile))
-        rows.append(
-            (
-                f"{latency.upper()} {'mean' if of_mean else f'p{percentile}'}",
-                Cell(quantity_text(f"{latency}_slo_s", limit), limit),
-                Cell("-" if predicted is None else quantity_text(name, predicted), predicted),
-                Cell("-" if measured is None else quantity_text(name, measured), measured),
-                _held(limit, predicted, measured, covers),
-                case.origin(f"{latency}_slo_s"),
-            )
+        yield (
+            f"{latency.upper()} {'mean' if of_mean else f'p{percentile}'}",
+            Cell(quantity_text(f"{latency}_slo_s", limit), limit),
+            Cell("-" if predicted is None else quantity_text(name, predicted), predicted),
+            Cell("-" if measured is None else quantity_text(name, measured), measured),
+            _held(limit, predicted, measured, covers),
+            case.origin(f"{latency}_slo_s"),
         )
+
+
+def _goodput_limit(case: Case) -> Iterator[Sequence[Cell | str]]:
     goodput = case.input("goodput_target")
     if isinstance(goodput, float):
         found = case.number("goodput")
         shown = Cell("-" if found is None else f"{found:.2%}", found)
         held = "-" if found is None else ("yes" if found >= goodput else "no")
-        rows.append(("goodput", Cell(f"{goodput:.2%}", goodput), shown, "-", held, case.origin("goodput_target")))
-    if not rows and not case.inputs:
-        return Note("The limits stand in the contract, which is not at hand here as a plan.", "warning")
-    if not rows:
-        return Note("The contract states no latency limit: the plan promises none.", "warning")
+        yield "goodput", Cell(f"{goodput:.2%}", goodput), shown, "-", held, case.origin("goodput_target")
+
+
+def _limits_note(case: Case, near: PointVerdict | None, covers: bool, load: float) -> str:
+    """What the columns of the limits mean; `load` is what a replica is planned for [req/s]."""
     basis = case.labels.get("slo_basis")
     note = f"The plan applies limits to {'percentiles' if basis == 'percentile' else f'the {basis}'}. " if basis else ""
     note += "Predicted at the planned load of one replica, by a model; '-' where no formula predicts it."
-    at = "measured"
     if near is not None:
-        at = f"measured at {near.point.offered_rate_per_s:g} req/s"
         which = "slowest used rate that is not below" if covers else "fastest used rate, which is below"
         note += f" Measured: the load test at the {which} the planned load of a replica ({load:.4g} req/s)."
     if flag := case.labels.get("latency_flag"):
         note += f" latency_flag: {flag}."
-    heads: tuple[str, ...] = ("limit", "at most", "predicted", at, "held", "class and source")
-    if near is None:
-        heads, rows = _without(heads, 3), [_without(tuple(row), 3) for row in rows]
-    return table("Service level objectives", heads, rows, note)
+    return note
 
 
 def _without(row: tuple[T, ...], place: int) -> tuple[T, ...]:
