@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from gridplan.store.blocks import Block, Part
 from gridplan.store.cells import CellValues
 from gridplan.store.columns import Column
 from gridplan.store.files import sha256_of, store_errors
-from gridplan.store.layout import Layout
+from gridplan.store.layout import WIDTH, Layout
 from gridplan.store.manifest import Manifest, check_sizes, read_manifest
 from gridplan.store.reader import read_columns, read_rows, reading, stored_part
+from gridplan.store.slices import own_box
 from gridplan.store.values import Arrays, take_block
 
 __all__ = ["verify_cube"]
+
+BATCH_BYTES = 2**26
+"""Values of columns that are held at a time to be compared (policy), or one column where that is more."""
 
 
 def verify_cube(folder: str | Path, deep: bool = True) -> Manifest:
@@ -65,34 +69,51 @@ def _schema_problems(folder: Path, manifest: Manifest) -> list[str]:
 
 def _content_problems(folder: Path, manifest: Manifest) -> list[str]:
     layout, parts = manifest.layout, manifest.parts
-    cells = CellValues(layout)
-    problems: list[str] = []
-    # One column at a time, so that no more than one is ever held.
-    for column in layout.columns:
-        needed = layout.column(column.base) if column.role == "rank" else column
-        if needed.role == "axis" or _repeats(layout, column):
-            given = [needed] if needed.role != "axis" else []
-            problems += _differing(folder, layout, parts, column, read_columns(folder, layout, parts, given), cells)
-    return problems
+    wanted = [column for column in layout.columns if _read_for(layout, column) is None or _repeats(layout, column)]
+    return [problem for some in _batches(layout, wanted) for problem in _differing(folder, layout, parts, some)]
+
+
+def _read_for(layout: Layout, column: Column) -> Column | None:
+    """The column whose values say what a column holds; None where the labels of an axis do."""
+    needed = layout.column(column.base) if column.role == "rank" else column
+    return None if needed.role == "axis" else needed
+
+
+def _batches(layout: Layout, columns: Sequence[Column]) -> Iterator[list[Column]]:
+    """Columns that are checked together, since every file is opened once for all of them."""
+    batch: list[Column] = []
+    held = 0.0
+    for column in columns:
+        read = _read_for(layout, column)
+        needs = 0.0 if read is None else WIDTH["float64"] * own_box(layout, read, layout.block).rows
+        if batch and held + needs > BATCH_BYTES:
+            yield batch
+            batch, held = [], 0.0
+        batch.append(column)
+        held += needs
+    if batch:
+        yield batch
 
 
 def _repeats(layout: Layout, column: Column) -> bool:
     return any(size > 1 and dim not in column.dims for dim, size in zip(layout.dims, layout.shape, strict=True))
 
 
-def _differing(
-    folder: Path, layout: Layout, parts: Sequence[Part], column: Column, arrays: Arrays, cells: CellValues
-) -> list[str]:
-    problems: list[str] = []
+def _differing(folder: Path, layout: Layout, parts: Sequence[Part], columns: Sequence[Column]) -> list[str]:
+    given = [needed for column in columns if (needed := _read_for(layout, column)) is not None]
+    arrays, cells = read_columns(folder, layout, parts, given), CellValues(layout)
+    differ: dict[str, list[str]] = {column.name: [] for column in columns}
     for part in parts:
+        left = list(columns)
         with reading(folder / part.file), stored_part(folder, layout, part) as file:
             for group, block in enumerate(layout.row_groups(part)):
-                stored = read_rows(file, column, group, block.rows)
-                if not np.array_equal(stored, _expected(cells, column, block, arrays), equal_nan=True):
-                    cause = f"differs from the labels of its axis or along an axis outside {column.dims}"
-                    problems.append(f"{folder / part.file}: column {column.name} {cause}")
-                    break
-    return problems
+                for column in tuple(left):
+                    stored = read_rows(file, column, group, block.rows)
+                    if not np.array_equal(stored, _expected(cells, column, block, arrays), equal_nan=True):
+                        cause = f"differs from the labels of its axis or along an axis outside {column.dims}"
+                        differ[column.name].append(f"{folder / part.file}: column {column.name} {cause}")
+                        left.remove(column)
+    return [problem for problems in differ.values() for problem in problems]
 
 
 def _expected(cells: CellValues, column: Column, block: Block, arrays: Arrays) -> npt.NDArray[Any]:
