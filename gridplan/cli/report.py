@@ -115,9 +115,9 @@ def _chart_files(record: Record, folder: str | None, force: bool) -> dict[Path, 
     if folder is None:
         return {}
     files = {
-        Path(folder) / f"{figure.name}{suffix}": figure.chart.to_bytes(suffix)
+        Path(folder) / f"{figure.name}{suffix}": content
         for figure in record.figures
-        for suffix in (".svg", ".png", ".csv")
+        for suffix, content in figure.chart.to_files((".svg", ".png", ".csv")).items()
     }
     for path in files:
         refuse_existing(path, force)

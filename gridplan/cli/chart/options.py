@@ -84,7 +84,8 @@ def drawn(draw: Callable[[], Chart], target: Target, options: Mapping[str, str])
     needs_extra()
     with named_as_options(options):
         chart = draw()
-    files = {path: chart.to_bytes(Path(path).suffix, target.width) for path in target.outputs}
+    rendered = chart.to_files([Path(path).suffix for path in target.outputs], target.width)
+    files = {path: rendered[Path(path).suffix] for path in target.outputs}
     from gridplan.store.files import write_bytes
 
     for path, content in files.items():

@@ -107,7 +107,7 @@ class _Panel:
             "size": 70,
         }
         layers.append(alt.Chart(inline(crossings)).mark_point(**look, opacity=1).encode(**place))
-        return alt.layer(*layers).properties(width=self.across.pixels, height=top.pixels)
+        return alt.layer(*layers, width=self.across.pixels, height=top.pixels)
 
     def _x(self, beside: Sequence[str]) -> Any:
         import altair as alt

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ __all__ = ["NARROW", "SUFFIXES", "WIDE", "Chart", "MissingExtraError", "needs_ex
 
 WIDE, NARROW = 760, 340
 """Widths in pixels: a page on a screen or on A4, and a phone."""
+
+DOTS = 2.0
+"""Dots a pixel of a PNG."""
 
 SUFFIXES = (".svg", ".png", ".csv", ".json")
 """What a chart can be saved as: pictures, its numbers, its Vega-Lite specification."""
@@ -67,8 +71,9 @@ class Chart:
         note = [line for text in self.notes for line in lines(text, width - 12, size - 3)]
         title = alt.Title(lines(self.finding, width - 12, size + 0.6), subtitle=note)
         with collected() as rows:
-            drawn = self.draw(width).properties(title=title).configure(**configuration(width))
-        drawn.datasets = rows
+            drawn = self.draw(width)
+        # Nobody else holds what was just drawn: `properties` and `configure` would copy all of it twice more.
+        drawn.title, drawn.config, drawn.datasets = title, alt.Config(**configuration(width)), rows
         return drawn
 
     def spec(self, width: float = WIDE) -> dict[str, Any]:
@@ -95,12 +100,9 @@ class Chart:
         drawn: str = vl_convert.vegalite_to_svg(spec)
         return _finished(drawn, self, name)
 
-    def png(self, width: float = WIDE, scale: float = 2.0) -> bytes:
+    def png(self, width: float = WIDE, scale: float = DOTS) -> bytes:
         """The picture as PNG, `scale` dots a pixel."""
-        import vl_convert
-
-        found: bytes = vl_convert.svg_to_png(self.svg(width), scale=scale)
-        return found
+        return _png(self.svg(width), scale)
 
     def csv(self) -> str:
         """The numbers as CSV: unrounded, nulls empty, texts that a spreadsheet would run as formulas made harmless."""
@@ -124,20 +126,36 @@ class Chart:
 
     def to_bytes(self, suffix: str, width: float = WIDE) -> bytes:
         """What a file with this suffix holds. Raises ValueError for a suffix that is not in `SUFFIXES`."""
+        return self.to_files((suffix,), width)[suffix]
+
+    def to_files(self, suffixes: Iterable[str], width: float = WIDE) -> dict[str, bytes]:
+        """What files with these suffixes hold, the picture drawn once for all of them. Raises as `to_bytes` does."""
         import json
 
-        if suffix == ".png":
-            return self.png(width)
-        if suffix == ".svg":
-            return self.svg(width).encode()
-        if suffix == ".csv":
-            return self.csv().encode()
-        if suffix == ".json":
-            return (json.dumps(self.spec(width), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-        raise ValueError(f"a file that ends in {', '.join(SUFFIXES)} is due, not {suffix!r}")
+        svg, files = cache(self.svg), {}
+        for suffix in suffixes:
+            if suffix == ".png":
+                files[suffix] = _png(svg(width), DOTS)
+            elif suffix == ".svg":
+                files[suffix] = svg(width).encode()
+            elif suffix == ".csv":
+                files[suffix] = self.csv().encode()
+            elif suffix == ".json":
+                spec = json.dumps(self.spec(width), indent=1, ensure_ascii=False, allow_nan=False)
+                files[suffix] = f"{spec}\n".encode()
+            else:
+                raise ValueError(f"a file that ends in {', '.join(SUFFIXES)} is due, not {suffix!r}")
+        return files
 
     def _repr_svg_(self) -> str:
         return self.svg()
+
+
+def _png(svg: str, scale: float) -> bytes:
+    import vl_convert
+
+    found: bytes = vl_convert.svg_to_png(svg, scale=scale)
+    return found
 
 
 def _harmless(value: Any) -> Any:

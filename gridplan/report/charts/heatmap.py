@@ -174,7 +174,7 @@ def _draw(rows: Sequence[Row], x: str, y: str, measure: str, notes: Sequence[str
     # Vega gives the title its room from the whole height.
     head = head_height(_finding(rows, x, y, measure), notes, width)
     fit = alt.AutoSizeParams(type="fit", contains="padding")
-    return alt.layer(*layers).properties(width=width, height=height + 110 + head, autosize=fit)
+    return alt.layer(*layers, width=width, height=height + 110 + head, autosize=fit)
 
 
 def _legend(rows: Sequence[Row], measure: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ def _panel(panel: Panel, width: float, height: float, kinds: Sequence[str]) -> A
     y = alt.Y("y:Q", scale=scale, axis=y_axis)
     layers = [*_diagonal(panel, x, y), _points(panel, frame, x, y, kinds), *_labels(panel, frame, x, y)]
     title = alt.Title(panel.title, fontSize=13, offset=6, frame="group", anchor="start")
-    return alt.layer(*layers).properties(width=width, height=height, title=title)
+    return alt.layer(*layers, width=width, height=height, title=title)
 
 
 def _diagonal(panel: Panel, x: Any, y: Any) -> Iterator[Any]:

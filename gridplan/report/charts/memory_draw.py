@@ -66,9 +66,8 @@ def draw(bars: Sequence[Bar], along: str | None, width: float, head: float) -> A
     layers += _figures(bars, keys, names, encode, room / end, len(bars) == 1)
     lines = math.ceil(len(used) / (3 if width >= 500 else 1))
     height = step * len(bars) + 50 + head + 22 * lines
-    return alt.layer(*layers).properties(
-        width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding")
-    )
+    fit = alt.AutoSizeParams(type="fit", contains="padding")
+    return alt.layer(*layers, width=width, height=height, autosize=fit)
 
 
 def _legend(bars: Sequence[Bar]) -> dict[str, str]:

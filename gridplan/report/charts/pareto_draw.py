@@ -77,7 +77,7 @@ def draw(picture: Picture, width: float, head: float) -> Any:
         layers = [nothing.mark_text(fontSize=14, color=INK).encode(text="text:N")]
     fit = alt.AutoSizeParams(type="fit", contains="padding")
     lines = math.ceil(len(groups) / (3 if width >= 500 else 1)) if len(groups) > 1 else 0
-    return alt.layer(*layers).properties(width=width, height=height + 50 + head + 22 * lines, autosize=fit)
+    return alt.layer(*layers, width=width, height=height + 50 + head + 22 * lines, autosize=fit)
 
 
 def _axis(values: Sequence[float]) -> _Axis:

@@ -39,7 +39,7 @@ def draw(picture: Picture, width: float, head: float) -> Any:
         layers.append(base.mark_text(dy=-7, fontSize=10, color=INK))
     fit = alt.AutoSizeParams(type="fit", contains="padding")
     legend = 26 * (math.ceil(len(names) / (1 if width < 500 else 3)) if len(names) > 1 else 0)
-    return alt.layer(*layers).properties(width=width, height=height + 50 + head + legend, autosize=fit)
+    return alt.layer(*layers, width=width, height=height + 50 + head + legend, autosize=fit)
 
 
 def _lines(picture: Picture, encode: Mapping[str, Any], names: Mapping[str, str]) -> list[Any]:

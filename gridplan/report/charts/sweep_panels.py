@@ -83,10 +83,7 @@ def drawn_panels(picture: Sweep, width: float) -> Any:
     room = min(0.4 * inner, 14 + _LETTER * max(len(word) for panel in picture.panels for word in _words(panel, width)))
     end = picture.panels[0].most / (1.0 - room / inner)
     last = len(picture.panels) - 1
-    panels = [
-        _panel(picture, number, inner, end, width).properties(width=inner, height=150 if width > NARROW else 120)
-        for number in range(last + 1)
-    ]
+    panels = [_panel(picture, number, inner, end, width) for number in range(last + 1)]
     return alt.vconcat(*panels, spacing=14).resolve_scale(shape="shared", fill="shared", stroke="shared")
 
 
@@ -119,7 +116,7 @@ def _panel(picture: Sweep, number: int, inner: float, end: float, width: float) 
         middle = [{"x": end / 2, "said": panel.missing}]
         text = alt.Chart(inline(middle)).mark_text(color=MUTED)
         layers.append(text.encode(x=x, text="said:N", y=alt.value(12)))
-    return alt.layer(*layers)
+    return alt.layer(*layers, width=inner, height=150 if width > NARROW else 120)
 
 
 def _interval(picture: Sweep, x: Any, end: float) -> Iterator[Any]:

@@ -172,7 +172,7 @@ def _draw(panel: Panel, bars: Sequence[Row], fill: Any) -> Any:
         layers.append(text.encode(x=alt.value(0), y=y, text="text:N"))
         if flip:
             layers.append(marks(own).mark_point(**diamond).encode(x=alt.value(5), y=y))
-    return alt.layer(*layers, *_base_label(panel, place)).properties(width=panel.width, height=panel.height)
+    return alt.layer(*layers, *_base_label(panel, place), width=panel.width, height=panel.height)
 
 
 def _base_label(panel: Panel, place: Mapping[str, Any]) -> list[Any]:
