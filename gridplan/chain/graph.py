@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Step", "evaluate", "needed", "propagate", "spread", "step"]
+__all__ = ["Array", "Step", "evaluate", "needed", "propagate", "read_dims", "spread", "step"]
 
 Array = NDArray[Any]
 
@@ -74,9 +74,13 @@ def propagate(steps: Sequence[Step], dims: Mapping[str, frozenset[str]]) -> dict
     """
     known = dict(dims)
     for item in steps:
-        union = frozenset[str]().union(*(known[name] for name in item.inputs))
-        known.update(dict.fromkeys(item.outputs, union))
+        known.update(dict.fromkeys(item.outputs, read_dims(item, known)))
     return known
+
+
+def read_dims(item: Step, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Dimensions of what a step reads, which are those of its results."""
+    return frozenset[str]().union(*(known[name] for name in item.inputs))
 
 
 def evaluate(steps: Sequence[Step], values: MutableMapping[str, Array]) -> MutableMapping[str, Array]:

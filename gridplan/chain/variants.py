@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gridplan.chain import fleet, kv, memory, planned, prefill, queueing, redundancy
 from gridplan.chain.caps import with_caps
@@ -88,6 +89,7 @@ class Features:
     capped: bool = False
 
 
+@lru_cache(maxsize=64)
 def steps_for(features: Features) -> tuple[Step, ...]:
     """The plan for a cube with these features."""
     chosen: dict[str, Step] = {}

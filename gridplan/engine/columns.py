@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -126,11 +127,13 @@ def plan_columns(inputs: Inputs, outputs: Iterable[str] | None = None) -> Plan:
     return Plan(layout, steps, computed, encoded, _tie_table())
 
 
+@lru_cache(maxsize=1)
 def _tie_table() -> np.ndarray:
-    """Code of `binding_ties` for each bit mask of limits."""
+    """Code of `binding_ties` for each bit mask of limits; read-only."""
     table = np.full(1 << len(chain.LIMITS), -1)
     for mask in range(1, len(table)):
         table[mask] = _TIES.index("+".join(name for bit, name in enumerate(chain.LIMITS) if mask >> bit & 1))
+    table.flags.writeable = False
     return table
 
 

@@ -92,16 +92,22 @@ def lookup(function: Callable[..., Any], *fields: Field, dtype: Any = np.float64
     This is how an attribute of a catalog entry becomes an input, whether its label is an axis, a constant, a coordinate
     or what a scenario says.
     """
+    dims = frozenset[str]().union(*(item.dims for item in fields))
+    missing = np.nan if dtype is np.float64 else None
+    if all(item.data.size == 1 for item in fields):
+        value = function(*(item.data.item() for item in fields))
+        alone = np.empty(fields[0].data.shape, dtype=dtype)
+        alone.fill(missing if value is None else value)
+        return Field(alone, dims)
     arrays = np.broadcast_arrays(*(item.data for item in fields))
     known: dict[tuple[Any, ...], Any] = {}
-    missing = np.nan if dtype is np.float64 else None
     flat = np.empty(arrays[0].size, dtype=dtype)
     for cell, key in enumerate(zip(*(array.ravel().tolist() for array in arrays), strict=True)):
         if key not in known:
             value = function(*key)
             known[key] = missing if value is None else value
         flat[cell] = known[key]
-    return Field(flat.reshape(arrays[0].shape), frozenset[str]().union(*(item.dims for item in fields)))
+    return Field(flat.reshape(arrays[0].shape), dims)
 
 
 def varying(space: Space, item: Field) -> Field:

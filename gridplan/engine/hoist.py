@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from gridplan import chain
-from gridplan.chain.graph import Array, Step
+from gridplan.chain.graph import Array, Step, read_dims
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, column_array
 
@@ -71,8 +71,9 @@ def _split(inputs: Inputs, steps: Sequence[Step]) -> tuple[tuple[Step, ...], tup
     size = np.dtype(np.float64).itemsize
     room, for_search = HOIST_BYTES // size, SEARCH_BYTES // size
     for item in steps:
-        dims = chain.propagate((item,), dims)
-        cells = prod(sizes[name] for name in dims[item.outputs[0]])
+        own = read_dims(item, dims)
+        dims.update(dict.fromkeys(item.outputs, own))
+        cells = prod(sizes[name] for name in own)
         needs = cells * len(item.outputs) * item.width
         for_it = bool(searched.intersection(item.outputs))
         most, left = (SEARCH_CELLS, for_search) if for_it else (HOIST_CELLS, room)

@@ -11,6 +11,8 @@ from gridplan.store.columns import AxisSpec, Column, DType, Role
 
 __all__ = ["layout_problems", "name_collisions"]
 
+ROLES, DTYPES = get_args(Role), get_args(DType)
+
 
 def layout_problems(axes: Sequence[AxisSpec], columns: Sequence[Column]) -> list[str]:
     """Everything wrong with the axes and columns of a layout, one sentence each; empty when they can be stored."""
@@ -39,7 +41,7 @@ def name_collisions(names: Sequence[str]) -> list[str]:
 
 
 def _order_problems(axes: Sequence[AxisSpec], columns: Sequence[Column]) -> list[str]:
-    order = [get_args(Role).index(column.role) for column in columns]
+    order = [ROLES.index(column.role) for column in columns]
     problems = [] if order == sorted(order) else ["columns must come as axes, ranks, coordinates, measures"]
     own = [column.name for column in columns if column.role == "axis"]
     names = [axis.name for axis in axes]
@@ -68,7 +70,7 @@ def _text_problems(what: str, labels: Sequence[object]) -> list[str]:
     for label in labels:
         if not isinstance(label, str):
             problems.append(f"{what} is text but has the label {label!r}")
-        elif any("\ud800" <= character <= "\udfff" for character in label):
+        elif not label.isascii() and any("\ud800" <= character <= "\udfff" for character in label):
             problems.append(f"{what} has the label {label!r}, which is not valid Unicode")
     return problems
 
@@ -80,8 +82,8 @@ def _column_problems(axes: Sequence[AxisSpec], columns: Sequence[Column]) -> lis
     for column in columns:
         if column.dims != tuple(name for name in by_axis if name in column.dims):
             problems.append(f"column {column.name} has dims {column.dims}, not axes in the order {tuple(by_axis)}")
-        if column.dtype not in get_args(DType):
-            problems.append(f"column {column.name} has dtype {column.dtype!r}, not one of {', '.join(get_args(DType))}")
+        if column.dtype not in DTYPES:
+            problems.append(f"column {column.name} has dtype {column.dtype!r}, not one of {', '.join(DTYPES)}")
         if column.role == "axis":
             problems += _axis_column_problems(column, by_axis[column.name]) if column.name in by_axis else []
         elif column.dtype == "string":

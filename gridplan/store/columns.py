@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from gridplan.dictionary import dictionary
@@ -56,11 +57,17 @@ def dictionary_meta(name: str) -> dict[str, str]:
     >>> dictionary_meta("arrival_rate")["unit"], dictionary_meta("no_such_name")
     ('req/s', {})
     """
-    entry = dictionary().get(name)
-    if entry is None:
-        return {}
-    said = {key: str(getattr(entry, "cls" if key == "class" else key)) for key in META_KEYS}
-    return {key: text for key, text in said.items() if text}
+    return dict(_said().get(name, {}))
+
+
+@lru_cache(maxsize=1)
+def _said() -> Mapping[str, Mapping[str, str]]:
+    """What is said about every name of the dictionary: a cube of a few cells would mostly ask it again."""
+    fields = {key: "cls" if key == "class" else key for key in META_KEYS}
+    return {
+        name: {key: text for key, of in fields.items() if (text := str(getattr(entry, of)))}
+        for name, entry in dictionary().items()
+    }
 
 
 def axis_columns(axes: Iterable[AxisSpec]) -> tuple[Column, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from gridplan.errors import StoreError
 from gridplan.store.blocks import Block, Part, cut
@@ -67,12 +68,12 @@ class Layout:
         if problems:
             raise StoreError("\n".join(problems))
 
-    @property
+    @cached_property
     def dims(self) -> tuple[str, ...]:
         """Names of the axes in declared order."""
         return tuple(axis.name for axis in self.axes)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Number of labels along each axis."""
         return tuple(len(axis.labels) for axis in self.axes)
@@ -87,7 +88,7 @@ class Layout:
         """The whole cube as one block."""
         return Block((0,) * len(self.axes), self.shape)
 
-    @property
+    @cached_property
     def given(self) -> tuple[Column, ...]:
         """Columns whose values the writer is given: coordinates and measures."""
         return tuple(column for column in self.columns if column.role in ("coord", "measure"))
