@@ -66,12 +66,6 @@ def groups_of(rows: Rows) -> np.ndarray:
     return np.array([point.group for point in rows.points], dtype=object)
 
 
-def pairs_of(rows: Rows) -> np.ndarray:
-    """Family and engine of the rows of models with experts, empty for dense ones."""
-    named = [f"{family} {p.engine}" for family, p in zip(rows.family, rows.points, strict=True)]
-    return np.where(rows.is_moe, np.array(named, dtype=object), "")
-
-
 @dataclass(frozen=True)
 class Fit:
     """Fitted constants: common ones, and factors on them by pair of family and engine."""
@@ -81,7 +75,7 @@ class Fit:
 
     def constants(self, rows: Rows, scaled: tuple[str, float] = ("", 1.0)) -> dict[str, np.ndarray]:
         """The constants of each row; one of them may be scaled."""
-        kind, pairs = np.where(rows.is_moe, "moe", "dense"), pairs_of(rows)
+        kind, pairs = np.where(rows.is_moe, "moe", "dense"), rows.pairs
         found: dict[str, np.ndarray] = {}
         for label, value in self.common.items():
             name, _, only = label.partition(" ")
@@ -98,7 +92,7 @@ class Fit:
 
 def fit(rows: Rows, paired: bool = True) -> Fit:
     """Constants that the rows ask for; without `paired`, common ones alone."""
-    names, pairs = list(STARTS), pairs_of(rows)
+    names, pairs = list(STARTS), rows.pairs
     found = sorted(pair for pair in set(pairs) if pair and (pairs == pair).sum() >= PAIR_ROWS and paired)
     extra = [(name, pair) for name in PAIRED for pair in found]
     centre = np.log([STARTS[name][0] for name in names] + [1.0] * len(extra))
@@ -174,7 +168,7 @@ def table(best: Fit, rows: Rows) -> list[dict[str, object]]:
     lines, common, kind = [], [], {"dense": ~rows.is_moe, "moe": rows.is_moe}
     names = list(dict.fromkeys(label.partition(" ")[0] for label in STARTS))
     for (name, pair), factor in best.factors.items():
-        mine = rows.where(pairs_of(rows) == pair)
+        mine = rows.where(rows.pairs == pair)
         low, high, groups = bounds(best, mine, name)
         value = best.common.get(f"{name} moe", best.common.get(name, np.nan)) * factor
         value = min(value, MOST) if name in SHARES else value

@@ -60,8 +60,8 @@ def steps_of(rows: Rows, constants: Mapping[str, np.ndarray]) -> Steps:
     """Step times of every row by gridplan's formulas."""
     known, c = rows.known, constants
     tp, bandwidth, layers = rows.of("tensor_parallel"), known["memory_bandwidth_bytes_per_s"], known["num_layers"]
-    peak = np.array([load_catalog().gpus[point.gpu].link_bytes_per_s for point in rows.points])
-    reduce_s = f.all_reduce_per_token_s(layers, known["hidden_size"], tp, peak * c["link_share"])
+    link = rows.link_bytes_per_s * c["link_share"]
+    reduce_s = f.all_reduce_per_token_s(layers, known["hidden_size"], tp, link)
     per_token = f.prefill_per_token_s(known["flop_params_count"], tp, known["peak_flops"], c["mfu"]) + reduce_s
     fixed = f.step_weights_s(known["weights_read_bytes"] - known["experts_read_bytes"], tp, bandwidth, c["mbu"])
     fixed = fixed + f.step_overheads_s(c["step_overhead_s"], c["layer_overhead_s"], layers, tp, c["all_reduce_s"])
@@ -89,17 +89,19 @@ def closed_loop_times(rows: Rows, steps: Steps) -> tuple[np.ndarray, np.ndarray]
     """TPOT and TTFT of every row at its concurrency [s]; the cache holds no more sequences than fit."""
     output = rows.of("output_tokens")
     at_once = np.minimum(rows.of("concurrency"), np.fmax(rows.known["concurrency_memory_mean"], 1.0))
-    experts = (steps.experts, steps.num_experts, steps.experts_per_token)
+    moe = np.flatnonzero(steps.experts)  # dense steps read no experts, so nothing of theirs is asked 45 times
+    experts = (steps.experts[moe], steps.num_experts[moe], steps.experts_per_token[moe])
+    added, weights = np.zeros(len(rows)), steps.fixed.copy()
     gaps = np.maximum(output - 1.0, 1.0)
     tpot, prompt_s = np.full(len(rows), 0.02), steps.multiplied
     ttft = prompt_s
     for _ in range(ROUNDS):
         rate = at_once / (ttft + gaps * tpot)
         batch = np.clip(rate * gaps * tpot, 1e-3, at_once)
-        added = f.chunk_experts_s(*experts, steps.chunk_tokens, batch)
+        added[moe] = f.chunk_experts_s(*experts, steps.chunk_tokens[moe], batch[moe])
         prompt_s = np.maximum(steps.multiplied, steps.chunks * added)
-        decode = f.step_weights_at_batch_s(steps.fixed, *experts, batch)
-        decode = decode + batch * (steps.kv_per_sequence + steps.per_sequence)
+        weights[moe] = f.step_weights_at_batch_s(steps.fixed[moe], *experts, batch[moe])
+        decode = weights + batch * (steps.kv_per_sequence + steps.per_sequence)
         arrivals = rate * tpot
         carried = -np.expm1(-arrivals * steps.chunks) * steps.chunk_overhead
         tpot = 0.5 * tpot + 0.5 * (decode + np.minimum(arrivals * prompt_s, MOST_PREFILL * tpot) + carried)

@@ -12,8 +12,8 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -140,31 +140,53 @@ _FROM_CHAIN = ("kv_read_bytes_per_token_per_gpu", "flop_params_count", "concurre
 
 @dataclass(frozen=True)
 class Rows:
-    """Measured points as arrays, and what the plan of each knows before any constant of the step time."""
+    """Measured points as arrays, and what the plan of each knows before any constant of the step time.
+
+    A fit asks for the same arrays thousands of times: each is made once, in `read` where it is an attribute.
+    """
 
     points: tuple[Point, ...]
     known: Mapping[str, np.ndarray]
+    read: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.points)
 
     def of(self, name: str) -> np.ndarray:
         """An attribute of the points as an array, text as objects."""
-        values = [getattr(point, name) for point in self.points]
-        return np.array(values, dtype=object if isinstance(values[0], str) else float)
+        if name not in self.read:
+            values = [getattr(point, name) for point in self.points]
+            self.read[name] = _fixed(np.array(values, dtype=object if isinstance(values[0], str) else float))
+        return self.read[name]
 
-    @property
+    @cached_property
     def is_moe(self) -> np.ndarray:
-        return np.array([bool(load_catalog().models[point.model].num_experts) for point in self.points])
+        return _fixed(np.array([bool(load_catalog().models[point.model].num_experts) for point in self.points]))
 
-    @property
+    @cached_property
     def family(self) -> np.ndarray:
-        return np.array([load_catalog().gpus[point.gpu].family for point in self.points], dtype=object)
+        return _fixed(np.array([load_catalog().gpus[point.gpu].family for point in self.points], dtype=object))
+
+    @cached_property
+    def link_bytes_per_s(self) -> np.ndarray:
+        return _fixed(np.array([load_catalog().gpus[point.gpu].link_bytes_per_s for point in self.points]))
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """Family and engine of the rows of models with experts, empty for dense ones."""
+        named = [f"{family} {point.engine}" for family, point in zip(self.family, self.points, strict=True)]
+        return _fixed(np.where(self.is_moe, np.array(named, dtype=object), ""))
 
     def where(self, mask: np.ndarray) -> Rows:
         """The points under a mask."""
         kept = tuple(point for point, keep in zip(self.points, mask, strict=True) if keep)
         return Rows(kept, {name: array[mask] for name, array in self.known.items()})
+
+
+def _fixed(array: np.ndarray) -> np.ndarray:
+    """An array that nobody writes to, since many read it."""
+    array.flags.writeable = False
+    return array
 
 
 def _contract(setting: tuple[Any, ...], prompts: Iterable[int], outputs: Iterable[int]) -> str:
