@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+# Before NumPy is loaded: matrices of tests are small, and threads that wait for each other cost more than they save.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 import xarray as xr
