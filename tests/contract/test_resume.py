@@ -58,6 +58,12 @@ def whole(grid: object, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder, hashes(folder)
 
 
+@pytest.fixture
+def finished(whole: tuple[Path, dict[str, str]], tmp_path: Path) -> Path:
+    """A finished cube to damage: that of the uninterrupted run, copied."""
+    return shutil.copytree(whole[0], tmp_path / "cube")
+
+
 @pytest.mark.parametrize("workers", [2, 5])
 def test_the_bytes_do_not_depend_on_the_workers(
     grid: object, whole: tuple[Path, dict[str, str]], tmp_path: Path, workers: int
@@ -119,10 +125,9 @@ def emptied(path: Path) -> None:
 @pytest.mark.parametrize("damage", [truncated, flipped, emptied, Path.unlink])
 @pytest.mark.parametrize("name", ["facts/part-00002.parquet", "receipts/part-00002.json"])
 def test_a_damaged_part_is_found_and_written_again(
-    grid: object, whole: tuple[Path, dict[str, str]], tmp_path: Path, damage: object, name: str
+    grid: object, whole: tuple[Path, dict[str, str]], finished: Path, damage: object, name: str
 ) -> None:
-    folder = tmp_path / "cube"
-    gridplan.run(grid, folder)
+    folder = finished
     damage(folder / name)  # type: ignore[operator]
     if name.startswith("facts"):
         with pytest.raises((VerifyError, StoreError), match="part-00002"):
@@ -131,23 +136,21 @@ def test_a_damaged_part_is_found_and_written_again(
     assert hashes(folder) == whole[1]
 
 
-def test_another_grid_is_not_mixed_in(grid: object, tmp_path: Path) -> None:
+def test_another_grid_is_not_mixed_in(grid: object, finished: Path) -> None:
     text = grid.text.replace("max_num_seqs: 256", "max_num_seqs: 128")  # type: ignore[attr-defined]
-    gridplan.run(grid, tmp_path / "cube")
-    before = hashes(tmp_path / "cube")
+    before = hashes(finished)
     with pytest.raises(StoreError, match="differs in the grid"):
-        gridplan.run(gridplan.loads_grid(text), tmp_path / "cube", resume=True)
+        gridplan.run(gridplan.loads_grid(text), finished, resume=True)
     with pytest.raises(StoreError, match="differs in outputs"):
-        gridplan.run(grid, tmp_path / "cube", resume=True, outputs=["replicas"])
-    assert hashes(tmp_path / "cube") == before
+        gridplan.run(grid, finished, resume=True, outputs=["replicas"])
+    assert hashes(finished) == before
 
 
-def test_force_and_resume_contradict_each_other(grid: object, tmp_path: Path) -> None:
-    gridplan.run(grid, tmp_path / "cube")
-    before = hashes(tmp_path / "cube")
+def test_force_and_resume_contradict_each_other(grid: object, finished: Path) -> None:
+    before = hashes(finished)
     with pytest.raises(StoreError, match="give one of them"):
-        gridplan.run(grid, tmp_path / "cube", force=True, resume=True)
-    assert hashes(tmp_path / "cube") == before
+        gridplan.run(grid, finished, force=True, resume=True)
+    assert hashes(finished) == before
 
 
 def test_one_output_needs_no_list(grid: object, tmp_path: Path) -> None:
@@ -157,14 +160,13 @@ def test_one_output_needs_no_list(grid: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("key", "said"), [("package_version", "the version"), ("catalog_sha256", "the catalog")])
-def test_another_version_or_catalog_is_not_mixed_in(grid: object, tmp_path: Path, key: str, said: str) -> None:
-    gridplan.run(grid, tmp_path / "cube")
-    manifest = tmp_path / "cube" / "manifest.json"
+def test_another_version_or_catalog_is_not_mixed_in(grid: object, finished: Path, key: str, said: str) -> None:
+    manifest = finished / "manifest.json"
     content = json.loads(manifest.read_bytes())
     content[key] = "another"
     manifest.write_text(json.dumps(content))
     with pytest.raises(StoreError, match=f"differs in {said}"):
-        gridplan.run(grid, tmp_path / "cube", resume=True)
+        gridplan.run(grid, finished, resume=True)
 
 
 def test_resume_in_an_empty_folder_is_a_run(grid: object, whole: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
@@ -188,13 +190,12 @@ def test_a_lock_left_behind_by_a_dead_process_does_not_count(grid: object, tmp_p
     gridplan.run(grid, tmp_path / "cube")
 
 
-def test_an_unfinished_folder_says_how_to_go_on(grid: object, tmp_path: Path) -> None:
-    gridplan.run(grid, tmp_path / "cube")
-    (tmp_path / "cube" / "manifest.json").unlink()
+def test_an_unfinished_folder_says_how_to_go_on(grid: object, finished: Path) -> None:
+    (finished / "manifest.json").unlink()
     with pytest.raises(StoreError, match="finish it with --resume"):
-        gridplan.run(grid, tmp_path / "cube")
+        gridplan.run(grid, finished)
     with pytest.raises(StoreError, match="did not finish"):
-        gridplan.open_cube(tmp_path / "cube")
+        gridplan.open_cube(finished)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
