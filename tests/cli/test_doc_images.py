@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from quick_process import Run
 
 ROOT = Path(__file__).parents[2]
 IMAGES = sorted((ROOT / "docs" / "images").glob("*.svg"))
@@ -46,10 +45,11 @@ def command_of(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("image", IMAGES, ids=[image.name for image in IMAGES])
-def test_a_picture_is_what_its_command_draws(image: Path, tmp_path: Path) -> None:
+def test_a_picture_is_what_its_command_draws(image: Path, process: Run, tmp_path: Path) -> None:
     *command, name = command_of(image.name)
     drawn = tmp_path / name
-    subprocess.run([sys.executable, "-m", "gridplan", *command, str(drawn)], cwd=ROOT, capture_output=True, check=True)
+    said = process(arguments=[*command, str(drawn)], folder=ROOT)
+    assert said.returncode == 0, said.stderr
     assert said_by(image) == said_by(drawn)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from quick_process import Run
 
 ROOT = Path(__file__).parents[2]
 PAIR = re.compile(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", re.S)
@@ -20,8 +19,9 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("program", "output"), EXAMPLES)
-def test_a_program_prints_what_the_page_shows(program: str, output: str) -> None:
-    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+def test_a_program_prints_what_the_page_shows(process: Run, program: str, output: str) -> None:
+    said = process(program, folder=ROOT)
+    assert said.returncode == 0, said.stderr
     assert [line.rstrip() for line in said.stdout.strip().splitlines()] == [
         line.rstrip() for line in output.strip().splitlines()
     ]

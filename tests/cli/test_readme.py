@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quick_process import Run
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -59,9 +60,10 @@ def test_the_query_gives_the_table(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
-def test_the_programs_print_what_readme_shows(folder: Path, number: int) -> None:
+def test_the_programs_print_what_readme_shows(folder: Path, process: Run, number: int) -> None:
     program = re.findall(r"```python\n(.*?)```", README, re.S)[number]
-    said = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+    said = process(program, folder=folder)
+    assert said.returncode == 0, said.stderr
     assert stripped(said.stdout) == stripped(texts()[2 + number])
 
 
@@ -74,11 +76,11 @@ def consoles() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "output"), consoles(), ids=[command for command, _ in consoles()])
-def test_the_commands_print_what_readme_shows(folder: Path, command: str, output: str) -> None:
-    arguments = [sys.executable, "-m", "gridplan", *command.split()]
+def test_the_commands_print_what_readme_shows(folder: Path, process: Run, command: str, output: str) -> None:
+    arguments = command.split()
     if "-o" in arguments:
         arguments.append("--force")
-    said = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
+    said = process(arguments=arguments, folder=folder)
     real = iter(stripped(said.stdout + said.stderr))
     # "..." stands for lines left out; every line shown is there, in this order.
     for line in stripped(output):
