@@ -63,7 +63,7 @@ class Calendar:
         at = lane * self._words_a_lane + word
         left = self._words[at] & ~_bit(slot)
         self._words[at] = left
-        (empty,) = np.nonzero(left == 0)
+        (empty,) = (left == 0).nonzero()
         at = lane[empty] * self._tops_a_lane + (word[empty] >> _SIX)
         self._tops[at] &= ~_bit(word[empty])
         return entry
@@ -75,7 +75,7 @@ class Calendar:
         word = slot >> _SIX
         rest = self._words[lane * self._words_a_lane + word] >> _shift(slot)
         found: Array = first + _trailing_zeros(rest)
-        (open_,) = np.nonzero(rest == 0)
+        (open_,) = (rest == 0).nonzero()
         if open_.size:
             aligned = first[open_] - (slot[open_] & _LOW)
             found[open_] = self._later(lane[open_], word[open_], aligned)
@@ -102,7 +102,7 @@ class Calendar:
 
 
 def _shift(position: Array) -> Array:
-    shift: Array = (position & _LOW).astype(np.uint64)
+    shift: Array = (position & _LOW).view(np.uint64)  # never negative, so the same bits
     return shift
 
 

@@ -120,6 +120,6 @@ class LaneState:
         self.head_need[index] = self._prompt[kind] + output
         self.started[index] = False
         self.inside[index] = (head >= self.first) & (head < self.last)
-        (over,) = np.nonzero(head == self.slots - 1)
+        (over,) = (head == self.slots - 1).nonzero()
         if over.size:
             self.ended[self.row[index[over]]] = self.step[index[over]] < self.measured_finish[index[over]]

@@ -62,7 +62,7 @@ class Lanes(LaneState):
         self._log(finishing)
         self.decoding += self.joining
         self.context += self.joining_context
-        (index,) = np.nonzero(finishing)
+        (index,) = finishing.nonzero()
         if index.size:
             self._finish(index)
         np.subtract(self.budget, self.decoding, out=self.left)
@@ -75,6 +75,9 @@ class Lanes(LaneState):
     def _take(self, arrived: Array) -> Array:
         """Put the next chunk into the step; returns the lanes whose step may take another prompt."""
         take = arrived & (self.left > 0)
+        (some,) = take.nonzero()
+        if not some.size:
+            return some
         if self.capped:
             fits = (self.running < self.max_num_seqs) & (self.used + self.head_need <= self.pool)
             take &= fits | self.started
@@ -86,7 +89,7 @@ class Lanes(LaneState):
         self.remaining -= chunk
         self.left -= chunk
         self.prefill_s += chunk * self.head_rate
-        (index,) = np.nonzero(take & (self.remaining == 0))
+        (index,) = (take & (self.remaining == 0)).nonzero()
         if not index.size:
             return index
         self._join(index)
@@ -132,8 +135,10 @@ class Lanes(LaneState):
 
     def _idle(self, pure: Array, count: Array, length: Array) -> Array:
         """An empty replica goes to the next arrival without a step; returns 1 where the replica is busy."""
-        (empty,) = np.nonzero(pure & (self.decoding == 0))
+        (empty,) = (pure & (self.decoding == 0)).nonzero()
         busy = np.ones(count.size)
+        if not empty.size:
+            return busy
         arrival = self.head_arrival[empty]
         count[empty] = 0.0
         length[empty] = np.where(arrival < NEVER, arrival - self.clock[empty], 0.0)
@@ -147,11 +152,14 @@ class Lanes(LaneState):
         self.busy_s += span * busy
         self.steps += steps
         self.sequence_s += span * self.decoding
-        gap = base + self.prefill_s + growth * np.floor(spread(self.step) * count)
+        at = spread(self.step)
+        at *= count
+        np.floor(at, out=at)
+        gap = base + self.prefill_s + growth * at
         self.gaps.add(self.row, gap, self.inverse_shortest, steps * self.decoding)
 
     def _log(self, finishing: Array) -> None:
-        (index,) = np.nonzero(finishing | (self.joining > 0))
+        (index,) = (finishing | (self.joining > 0)).nonzero()
         row = self.row[index]
         entry = self.logged[row]
         self.log_step[row, entry] = self.step[index]
@@ -172,7 +180,7 @@ class Lanes(LaneState):
         if self.closed:
             self._replace(index, count)
         following = np.full(index.size, NEVER_STEP)
-        (more,) = np.nonzero(decoding > 0)
+        (more,) = (decoding > 0).nonzero()
         following[more] = self.calendar.following(row[more], step[more])
         self.next_finish[index] = following
 
