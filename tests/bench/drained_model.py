@@ -22,6 +22,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from throughput_rows import Run
@@ -32,6 +33,9 @@ from gridplan import formulas as f
 from gridplan.engine.inputs import build_inputs
 
 __all__ = ["Known", "closed_loop_tokens_per_s", "known", "slots", "steps", "tokens_per_s"]
+
+ENDS = ("best", "low", "high")
+"""Ends of the shipped constants."""
 
 _INPUTS = (
     *("num_experts", "experts_per_token", "data_parallel", "weights_read_bytes", "experts_read_bytes"),
@@ -63,10 +67,10 @@ class Known:
         return np.asarray(f.step_weights_at_batch_s(self["step_fixed_s"], *experts, batch))
 
 
-def _contract(run: Run, end: str) -> str:
+def _contract(run: Run) -> str:
     deployment = {
         **{"model": run.model, "gpu": run.gpu, "engine": run.engine, "weight_dtype": run.weight_dtype},
-        **{"kv_dtype": run.kv_dtype, "tensor_parallel": run.tensor_parallel, "step_constants": end},
+        **{"kv_dtype": run.kv_dtype, "tensor_parallel": run.tensor_parallel},
         **{"pipeline_parallel": run.pipeline_parallel, "data_parallel": run.data_parallel},
         **{"expert_parallel": run.expert_parallel, **dict(run.limits)},
     }
@@ -81,17 +85,26 @@ def _contract(run: Run, end: str) -> str:
                 "prefix_hit_ratio": run.prefix_hit_ratio,
             },
             "capacity": {"closed_loop_concurrency": max(clients, 1.0)},
+            "axes": {"step_constants": ENDS},
         }
     )
 
 
 def known(run: Run, end: str = "best") -> Known:
-    """Plan the replica of a run with one end of the shipped constants."""
-    inputs = build_inputs(gridplan.loads_grid(_contract(run, end)))
+    """The replica of a run with one end of the shipped constants."""
+    return _planned(run)[ENDS.index(end)]
+
+
+@lru_cache(maxsize=1024)
+def _planned(run: Run) -> tuple[Known, ...]:
+    """Plan the replica of a run with every end of the shipped constants, which are the only axis."""
+    inputs = build_inputs(gridplan.loads_grid(_contract(run)))
     values = {name: item.data for name, item in inputs.values.items()}
     chain.evaluate(chain.needed(inputs.steps, _MEASURES), values)
-    names = (*_INPUTS, *_MEASURES)
-    return Known({name: float(np.ravel(values[name])[0]) for name in names if name in values})
+    found = {name: np.ravel(values[name]) for name in (*_INPUTS, *_MEASURES) if name in values}
+    # One class and one axis: a value for each end, or one for all.
+    ends = {name: np.broadcast_to(array, len(ENDS)).tolist() for name, array in found.items()}
+    return tuple(Known({name: values[at] for name, values in ends.items()}) for at in range(len(ENDS)))
 
 
 def slots(run: Run, replica: Known) -> float:

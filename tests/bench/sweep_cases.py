@@ -127,7 +127,7 @@ def cells(replicas: Sequence[Replica]) -> dict[str, Array]:
     }
 
 
-def truth(replicas: Sequence[Replica], rates: Array, seed: int, requests: int = 8000, runs: int = 2) -> Array:
+def truth(replicas: Sequence[Replica], rates: Array, seed: int, requests: int, runs: int) -> Array:
     """Percentiles of TTFT p95, TPOT p95, E2E p99 of long simulations [s], (replicas, 3); NaN where unstable."""
     found = np.full((len(replicas), 3), np.nan)
     for geometric in (False, True):
@@ -191,17 +191,18 @@ def latency(times: Array) -> Latency:
     return Latency(float(known.mean()), dict(zip(PERCENTILES, np.percentile(known, PERCENTILES).tolist(), strict=True)))
 
 
-def sweeps(count: int, seed: int, long: bool = True) -> list[Sweep]:
+def sweeps(count: int, seed: int, long: bool = True, known: tuple[int, int] = (8000, 2)) -> list[Sweep]:
     """Runs of 1,000 to 3,000 requests that last twenty late answers or more at the true rate.
 
-    Without `long`, runs of 1,000 requests of the replicas for which 3,000 are not enough.
+    Without `long`, runs of 1,000 requests of the replicas for which 3,000 are not enough. `known`: requests of a
+    simulation from which the limits are taken, and how many of them; many short ones take less time than few long ones.
     """
     rng = np.random.default_rng(seed)
     drawn = [draw(rng) for _ in range(DRAWN * count)]
     replicas = [replica for replica, _ in drawn]
     top = np.array([rate for _, rate in drawn])
     rates = top * rng.uniform(0.5, 0.9, len(drawn))
-    times = truth(replicas, rates, seed)
+    times = truth(replicas, rates, seed, *known)
     sizes = np.ceil(20.0 * rates * times[:, 2] / 1000.0) * 1000.0  # NaN where no rate is stable
     kept = np.flatnonzero(sizes <= 3000.0 if long else sizes > 3000.0)[:count]
     sizes = sizes if long else np.full(len(drawn), 1000.0)
