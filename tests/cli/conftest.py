@@ -14,6 +14,9 @@ sys.path.append(str(Path(__file__).parent))
 
 from quick_process import Run, quick_processes
 
+# A program, not a module of tests: it loads all libraries.
+collect_ignore = ["forking.py"]
+
 TODAY = date(2026, 11, 30)
 
 
