@@ -19,7 +19,8 @@ API = (
     *("api_usd_per_month", "api_usd_per_request", "api_saving_usd_per_month", "api_break_even_rate", "api_verdict"),
     *("api_break_even_utilization", "api_break_even_utilization_released", "api_verdict_released"),
 )
-OUTPUTS = ("default", "gpus_paid", *PARTS, *PAIR, *API)
+FLEET = ("usd_per_month", "requests_per_month", "replicas", "replicas_deployed", "replicas_active", "gpus_paid")
+OUTPUTS = (*FLEET, "arrival_rate_safe_deployed", *PARTS, *PAIR, *API)
 FEW = settings(max_examples=60, deadline=None)
 
 CONTRACT = """

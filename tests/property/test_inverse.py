@@ -27,6 +27,10 @@ GPUS = ("l4", "rtx-3090", "a100-sxm-80gb", "h200-sxm", "b200")
 ENGINES = ("vllm@0.6", "vllm@0.7", "vllm@0.8.2", "vllm@0.11", "vllm@0.19", "vllm@0.25", "vllm@0.28", "sglang@0.5.3")
 FEW = settings(max_examples=25, deadline=None)
 
+CEILINGS = ("concurrency_memory_worst", "concurrency_memory_expected", "concurrency_memory")
+ASKED = ("infeasible_reason", *CEILINGS)
+"""What is looked at of a plan: the rest of it is not computed for thousands of cells."""
+
 TEXT = """
 schema: 1
 workload: {{prompt_tokens: 700, output_tokens: 60, arrival_rate: 1}}
@@ -77,7 +81,8 @@ def grid_of(stated: dict[str, Any], axes: dict[str, list[Any]]) -> Grid:
 
 def forwards(stated: dict[str, Any], labels: dict[str, Any], **more: Any) -> xr.Dataset:
     """The plan of one cell."""
-    return gridplan.evaluate(grid_of({**stated, **more}, {name: [label] for name, label in labels.items()})).squeeze()
+    grid = grid_of({**stated, **more}, {name: [label] for name, label in labels.items()})
+    return gridplan.evaluate(grid, ASKED).squeeze()
 
 
 def cells(solution: xr.Dataset) -> list[tuple[dict[str, Any], xr.Dataset]]:
@@ -114,7 +119,7 @@ def planned(stated: dict[str, Any], at: dict[str, Any], tokens: int) -> bool:
     shown = ", ".join(f"{name}: {value}" for name, value in {**as_a_whole(stated), "max_model_len": tokens}.items())
     rows = ", ".join(f"{name}: [{label}]" for name, label in at.items())
     text = TEXT.replace("prompt_tokens: 700, output_tokens: 60", lengths).format(stated=shown, axes=rows)
-    reason = gridplan.evaluate(gridplan.loads_grid(text)).squeeze().infeasible_reason.item()
+    reason = gridplan.evaluate(gridplan.loads_grid(text), ASKED).squeeze().infeasible_reason.item()
     return bool(reason != "sequence_exceeds_pool")
 
 
@@ -122,8 +127,6 @@ HALF_AN_OUTPUT = (
     {"engine": "vllm@0.6", "resident_context": "mean", "kv_efficiency": 0.9},
     {"model": ["llama-3.1-8b"], "gpu": ["l4", "rtx-3090"], "tensor_parallel": [1]},
 )
-
-CEILINGS = ("concurrency_memory_worst", "concurrency_memory_expected", "concurrency_memory")
 
 
 @given(
@@ -146,7 +149,7 @@ def test_the_longest_sequence_holds_and_one_token_more_does_not(
             try:
                 shown = ", ".join(f"{name}: {value}" for name, value in stated.items())
                 rows = ", ".join(f"{name}: [{label}]" for name, label in at.items())
-                ds = gridplan.evaluate(gridplan.loads_grid(text.format(stated=shown, axes=rows))).squeeze()
+                ds = gridplan.evaluate(gridplan.loads_grid(text.format(stated=shown, axes=rows)), ASKED).squeeze()
             except gridplan.ContractError as error:
                 pytest.fail(str(error))
             return holds(ds, measure, wanted)
