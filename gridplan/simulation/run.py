@@ -66,7 +66,7 @@ def simulate(
 
     M/D/1 with a service of 10 ms at 50 requests/s waits rho s / (2 (1 - rho)) = 5 ms on average:
 
-    >>> found = simulate(50.0, 1.0, 100, 100, 1, 0.0, 0.0, 1e-4, max_num_seqs=1, requests=40_000)
+    >>> found = simulate(50.0, 1.0, 100, 100, 1, 0.0, 0.0, 1e-4, max_num_seqs=1, requests=4_000, runs=10)
     >>> bool(abs(found.mean("ttft")[0] - 0.015) < 4 * found.mean_error("ttft")[0] < 0.001)
     True
     """
