@@ -89,11 +89,12 @@ class Lanes(LaneState):
         self.remaining -= chunk
         self.left -= chunk
         self.prefill_s += chunk * self.head_rate
-        (index,) = (take & (self.remaining == 0)).nonzero()
+        index: Array = (take & (self.remaining == 0)).nonzero()[0]
         if not index.size:
             return index
         self._join(index)
-        return index[(self.left[index] > 0) & (self.head_arrival[index] <= self.clock[index])]
+        waiting: Array = index[(self.left[index] > 0) & (self.head_arrival[index] <= self.clock[index])]
+        return waiting
 
     def _join(self, index: Array) -> None:
         """The prompt at the head is complete with this step: it decodes from the next one on."""
