@@ -17,7 +17,8 @@ from gridplan.engine.hoist import hoist
 from gridplan.engine.summary import READ, Summary
 from gridplan.engine.workers import Stopped, spread
 from gridplan.store.blocks import Block, Part, cut
-from gridplan.store.parquet import PartWriter, Receipt, WriteOptions
+from gridplan.store.files import Receipt
+from gridplan.store.parquet import PartWriter, WriteOptions
 
 __all__ = ["Job", "Progress"]
 

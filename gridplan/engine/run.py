@@ -22,10 +22,11 @@ from gridplan.engine.workers import default_workers
 from gridplan.errors import StoreError
 from gridplan.store.blocks import Part
 from gridplan.store.dims import write_dims
+from gridplan.store.files import Receipt
 from gridplan.store.folder import claimed_folder, spreadsheet_warning
 from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
 from gridplan.store.manifest import Manifest, Origin, write_manifest
-from gridplan.store.parquet import Compression, Receipt, WriteOptions
+from gridplan.store.parquet import Compression, WriteOptions
 
 __all__ = ["DEFAULT_MAX_CELLS", "Progress", "RunResult", "run"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["COMPRESSION", "PHYSICAL", "Field", "Kind", "Value", "extremes", "plain"]
+from gridplan.pages.kind import Kind
 
-Kind = Literal["string", "float64", "int64", "bool"]
+__all__ = ["COMPRESSION", "PHYSICAL", "Field", "Kind", "Value", "extremes", "plain"]
 
 Value = float | int | bool | bytes
 """One value of a column; text as UTF-8."""

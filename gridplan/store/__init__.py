@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from gridplan.store.columns import dictionary_meta
     from gridplan.store.dataset import dataset_from_arrays
     from gridplan.store.dims import write_dims
+    from gridplan.store.files import Receipt
     from gridplan.store.folder import prepare_folder, spreadsheet_warning
     from gridplan.store.layout import AxisSpec, Block, Column, Layout, Part, make_layout
     from gridplan.store.manifest import Manifest, Origin, read_manifest, write_manifest
     from gridplan.store.open import open_cube
-    from gridplan.store.parquet import Receipt, WriteOptions, write_part
+    from gridplan.store.parquet import WriteOptions, write_part
     from gridplan.store.verify import verify_cube
 
 _PLACES = {
@@ -28,7 +29,7 @@ _PLACES = {
     "Manifest": "manifest",
     "Origin": "manifest",
     "Part": "layout",
-    "Receipt": "parquet",
+    "Receipt": "files",
     "WriteOptions": "parquet",
     "dataset_from_arrays": "dataset",
     "dictionary_meta": "columns",

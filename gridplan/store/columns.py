@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from gridplan.dictionary import dictionary
-from gridplan.pages.kinds import Kind
+from gridplan.pages.kind import Kind
 
 __all__ = ["AxisSpec", "Column", "DType", "Role", "axis_columns", "dictionary_meta", "rank_column"]
 

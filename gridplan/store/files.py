@@ -14,6 +14,7 @@ from gridplan.errors import StoreError
 
 __all__ = [
     "FileRecord",
+    "Receipt",
     "discard",
     "in_hand",
     "land",
@@ -50,6 +51,22 @@ class FileRecord:
     rows: int
     bytes: int
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A finished part: its number, path inside the folder, rows, size and SHA-256."""
+
+    number: int
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+    @property
+    def record(self) -> FileRecord:
+        """The receipt without its number."""
+        return FileRecord(self.file, self.rows, self.bytes, self.sha256)
 
 
 @contextlib.contextmanager

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gridplan.errors import StoreError
-from gridplan.store.files import sha256_of, store_errors, write_text
+from gridplan.store.files import Receipt, sha256_of, store_errors, write_text
 from gridplan.store.folder import INTENT
 from gridplan.store.layout import Part
 from gridplan.store.manifest import MANIFEST, Manifest, Origin, read_manifest
-from gridplan.store.parquet import Receipt
 
 __all__ = ["INTENT", "Intent", "finished_parts", "read_intent", "remove_intent", "write_intent"]
 

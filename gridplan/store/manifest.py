@@ -12,9 +12,8 @@ from typing import Any
 from gridplan.errors import StoreError
 from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
-from gridplan.store.files import FileRecord, store_errors, sync_folder, write_text
+from gridplan.store.files import FileRecord, Receipt, store_errors, sync_folder, write_text
 from gridplan.store.layout import Layout
-from gridplan.store.parquet import Receipt
 
 __all__ = ["MANIFEST", "Attr", "Manifest", "Origin", "read_manifest", "write_manifest"]
 

@@ -12,11 +12,11 @@ from gridplan.pages.file import FileSchema, FileWriter
 from gridplan.pages.page import PageMaker
 from gridplan.store.arrow import arrow_schema, file_metadata
 from gridplan.store.blocks import Part
-from gridplan.store.files import FileRecord, discard, in_hand, land, make_folder, store_errors, write_text
+from gridplan.store.files import Receipt, discard, in_hand, land, make_folder, store_errors, write_text
 from gridplan.store.groups import GroupEncoder, Source
 from gridplan.store.layout import PAGE_ROWS, Layout
 
-__all__ = ["Compression", "PartWriter", "Receipt", "Source", "Unlanded", "WriteOptions", "write_part"]
+__all__ = ["Compression", "PartWriter", "Source", "Unlanded", "WriteOptions", "write_part"]
 
 Compression = Literal["zstd", "snappy", "none"]
 
@@ -37,22 +37,6 @@ class WriteOptions:
         if self.compression not in known:
             near = suggestion(self.compression, known)
             raise StoreError(f"compression {self.compression!r} is not one of {', '.join(known)}{near}")
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """A finished part: its number, path inside the folder, rows, size and SHA-256."""
-
-    number: int
-    file: str
-    rows: int
-    bytes: int
-    sha256: str
-
-    @property
-    def record(self) -> FileRecord:
-        """The receipt without its number."""
-        return FileRecord(self.file, self.rows, self.bytes, self.sha256)
 
 
 @dataclass(frozen=True, slots=True)
