@@ -16,6 +16,7 @@ __all__ = [
     "GridTooLargeError",
     "GridplanError",
     "LogError",
+    "MissingExtraError",
     "Problem",
     "StoreError",
     "VerifyError",
@@ -71,6 +72,13 @@ class LogError(_ProblemsError):
 
 class GridTooLargeError(GridplanError):
     """The grid has more cells than the cap allows."""
+
+
+class MissingExtraError(GridplanError):
+    """Something is asked for whose libraries are an extra that is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what}: pip install 'gridplan[{extra}]'")
 
 
 class StoreError(GridplanError):

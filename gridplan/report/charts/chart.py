@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridplan.errors import GridplanError
+from gridplan.errors import MissingExtraError
 from gridplan.report.charts.rows import collected
 from gridplan.report.charts.texts import lines, printable
 from gridplan.report.charts.theme import HATCHES, configuration, hatches_svg
@@ -19,7 +19,7 @@ from gridplan.report.charts.theme import HATCHES, configuration, hatches_svg
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NARROW", "SUFFIXES", "WIDE", "Chart", "MissingExtraError", "needs_extra"]
+__all__ = ["NARROW", "SUFFIXES", "WIDE", "Chart", "needs_extra"]
 
 WIDE, NARROW = 760, 340
 """Widths in pixels: a page on a screen or on A4, and a phone."""
@@ -31,19 +31,12 @@ SUFFIXES = (".svg", ".png", ".csv", ".json")
 """What a chart can be saved as: pictures, its numbers, its Vega-Lite specification."""
 
 
-class MissingExtraError(GridplanError):
-    """Charts are asked for and the libraries that draw them are not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("charts are drawn by altair and vl-convert-python: pip install 'gridplan[report]'")
-
-
 def needs_extra() -> None:
     """Refuse to draw where the libraries are missing. Raises MissingExtraError."""
     from importlib.util import find_spec
 
     if find_spec("altair") is None or find_spec("vl_convert") is None:
-        raise MissingExtraError
+        raise MissingExtraError("charts are drawn by altair and vl-convert-python", "report")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""Queries over the cells of a cube: the cells themselves, or one figure for each label of some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridplan.query.answer import AnswerColumn, Query, counted, like
+from gridplan.query.order import grouped_order
+from gridplan.query.table import Table
+from gridplan.query.text import listed, name_sql
+from gridplan.query.where import Where
+from gridplan.store.columns import Column
+
+__all__ = ["AGGREGATES", "cells_query", "grouped_query"]
+
+AGGREGATES = {
+    **{"min": "min", "max": "max", "mean": "avg", "avg": "avg"},
+    **{"median": "median", "sum": "sum", "count": "count"},
+}
+"""Figures of many cells (of those that have a value), and what SQL calls each."""
+
+
+def cells_query(files: str, where: Where, columns: Sequence[Column]) -> Query:
+    """The cells themselves, in the order of the cube."""
+    lines = [f"SELECT {listed(column.name for column in columns)}", f"FROM read_parquet({files})", where.clause]
+    return Query("\n".join(filter(None, lines)), tuple(map(like, columns)))
+
+
+def grouped_query(
+    table: Table, files: str, where: Where, by: Sequence[Column], measures: Sequence[Column], aggregate: str
+) -> Query:
+    """One row for each combination of labels of `by` that has cells, with the figure of each measure over its cells.
+
+    `cells` counts them and `count_<measure>` those that have a value. Cells without a plan have none, so a row where
+    none has a plan holds null.
+    """
+    keys = [name_sql(column.name) for column in by]
+    figures: list[tuple[str, AnswerColumn]] = []
+    for column in measures:
+        name = name_sql(column.name)
+        if aggregate != "count":
+            halves = AGGREGATES[aggregate] in ("avg", "median")
+            made = like(column, f"{aggregate}_{column.name}", "float64" if halves else None)
+            figures.append((_figure(aggregate, name, column), made))
+    figures.append(("count(*)", counted("cells", "cells of this row")))
+    for column in measures:
+        about = counted(f"count_{column.name}", f"cells with a value of {column.name}")
+        figures.append((f"count({name_sql(column.name)})", about))
+    selected = [*keys, *(f"{sql} AS {name_sql(column.name)}" for sql, column in figures)]
+    lines = [f"SELECT {', '.join(selected)}", f"FROM read_parquet({files})", where.clause]
+    if by:
+        lines += [f"GROUP BY {', '.join(keys)}", f"ORDER BY {', '.join(grouped_order(table, by, 'min({})'))}"]
+    columns = (*map(like, by), *(column for _, column in figures))
+    return Query("\n".join(filter(None, lines)), columns)
+
+
+def _figure(aggregate: str, name: str, column: Column) -> str:
+    # A sum of whole numbers is a HUGEINT in DuckDB, which few readers know.
+    whole = aggregate == "sum" and column.dtype == "int64"
+    return f"CAST(sum({name}) AS BIGINT)" if whole else f"{AGGREGATES[aggregate]}({name})"

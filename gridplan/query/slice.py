@@ -1,0 +1,236 @@
+"""A slice of a stored cube: cells or figures of cells, by SQL over the files that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridplan.errors import ContractError, Problem, StoreError, suggestion
+from gridplan.query.answer import AnswerColumn, Query
+from gridplan.query.database import batches, needs_sql, open_database
+from gridplan.query.files import files_sql, held_parts, held_positions
+from gridplan.query.select import AGGREGATES, cells_query, grouped_query
+from gridplan.query.table import Table, open_table
+from gridplan.query.where import Where, read_where
+from gridplan.query.winners import WINNERS, winners_query
+from gridplan.store.columns import Column
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+__all__ = ["ALL", "DEFAULT_MEASURE", "Slice", "open_slice", "reading_files", "slice_cube"]
+
+DEFAULT_MEASURE = "usd_per_mtok_output"
+
+ALL = "all"
+"""In place of names: every column of the files."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A question that was found sound, ready to be answered."""
+
+    table: Table
+    query: Query
+    warnings: tuple[str, ...]
+    _db: duckdb.DuckDBPyConnection
+
+    @property
+    def sql(self) -> str:
+        """The query, as DuckDB takes it anywhere from the same folder."""
+        return self.query.sql
+
+    @property
+    def columns(self) -> tuple[AnswerColumn, ...]:
+        """The columns of the answer."""
+        return self.query.columns
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The answer, None for null. Raises StoreError for a damaged file."""
+        with reading_files(self.table.folder):
+            return self._db.execute(self.sql).fetchall()
+
+    def batches(self) -> Any:
+        """The answer as a pyarrow.RecordBatchReader. Raises StoreError for a damaged file."""
+        with reading_files(self.table.folder):
+            return batches(self._db, self.sql)
+
+
+@contextmanager
+def reading_files(folder: Path) -> Iterator[None]:
+    """Turn what DuckDB says about a file, the disk or the memory into one StoreError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise StoreError(f"{folder} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def open_slice(
+    folder: str | Path,
+    where: str | Iterable[str] = (),
+    by: str | Iterable[str] = (),
+    measure: str | Iterable[str] = (),
+    agg: str | None = None,
+) -> Slice:
+    """Check a question to the cube in `folder` and write its query; arguments and errors as of `slice_cube`."""
+    needs_sql()
+    table = open_table(folder)
+    problems: list[Problem] = []
+    condition = Where()
+    try:
+        condition = read_where([where] if isinstance(where, str) else list(where), table)
+    except ContractError as error:
+        problems += error.problems
+    kept = _columns(table, _names(by), "by", problems)
+    measures = _measures(table, _names(measure), agg, problems)
+    _check_aggregate(agg, kept, measures, problems)
+    if problems:
+        raise ContractError(problems)
+    db = open_database()
+    parts = held_parts(table, held_positions(db, table, condition))
+    table.check(parts)
+    files = files_sql(table, parts)
+    if agg is None:
+        query = cells_query(files, condition, measures)
+    elif agg in WINNERS:
+        query = winners_query(table, files, condition, kept, measures, agg)
+    else:
+        query = grouped_query(table, files, condition, kept, measures, agg)
+    return Slice(table, query, tuple(_warnings(table, db, files, condition, measures, agg)), db)
+
+
+def slice_cube(
+    folder: str | Path,
+    where: str | Iterable[str] = (),
+    by: str | Iterable[str] = (),
+    measure: str | Iterable[str] = (),
+    agg: str | None = None,
+) -> pd.DataFrame:
+    """A slice of the cube in `folder`; only the files that hold rows of it are opened.
+
+    Parameters
+    ----------
+    folder
+        A cube that `gridplan.run` wrote.
+    where
+        Conditions in SQL, which must all hold: `gpu in ('h100-sxm', 'b200') and rho_target = 0.7`. Numbers beside an
+        axis mean its labels to 12 significant digits; a number may be a text with its unit (`tpot_s < '20 ms'`).
+    by
+        Columns that stay, such as `("model", "arrival_rate")`; with `agg` alone.
+    measure
+        Columns that are read, by default `usd_per_mtok_output`; `"all"` without `agg`. With argmin and argmax the first
+        one is compared, and the others are those of the same cell.
+    agg
+        `min`, `max`, `avg`, `median`, `sum` or `count` of the cells that have a value; `argmin` or `argmax`: the cell
+        with the least or largest value and its labels, the first in the order of the cube where several tie within
+        1e-9. None gives the cells themselves, each with its labels.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows in the order of the cube; columns of nullable types, null where there is no value. With `agg` also `cells`
+        and `count_<measure>`: how many cells a row is of, and how many of them have a value. Warnings in `attrs`.
+
+    Raises
+    ------
+    ContractError
+        For an unknown column, label or figure, and for SQL that cannot be read, with all problems at once.
+    StoreError
+        When the folder holds no finished cube, or a file is missing or damaged.
+    MissingExtraError
+        When the extra `sql` is not installed.
+    """
+    found = open_slice(folder, where, by, measure, agg)
+    import pandas as pd
+    import pyarrow as pa
+
+    kinds = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.float64(): pd.Float64Dtype()}
+    with reading_files(found.table.folder):
+        frame: pd.DataFrame = found.batches().read_all().to_pandas(types_mapper=kinds.get)
+    frame.attrs["warnings"] = list(found.warnings)
+    return frame
+
+
+def _names(said: str | Iterable[str]) -> list[str]:
+    return [part.strip() for part in said.split(",") if part.strip()] if isinstance(said, str) else list(said)
+
+
+def _columns(table: Table, names: Sequence[str], key: str, problems: list[Problem]) -> list[Column]:
+    found = []
+    for name in dict.fromkeys(names):
+        column = table.column(name)
+        if column is None:
+            problems.append(Problem(f"{name} is no column of {table.folder}{table.near(name)}", key=key))
+        elif column not in found:
+            found.append(column)
+    return found
+
+
+def _measures(table: Table, names: Sequence[str], agg: str | None, problems: list[Problem]) -> list[Column]:
+    """Columns that are read; for cells themselves their labels first."""
+    if agg is None and list(names) == [ALL]:
+        return list(table.columns)
+    if not names and table.column(DEFAULT_MEASURE) is None:
+        problems.append(Problem(f"{table.folder} has no {DEFAULT_MEASURE}: name a measure", key="measure"))
+    found = _columns(table, names or [DEFAULT_MEASURE], "measure", problems) if names or not problems else []
+    axes = [column for column in table.columns if column.role == "axis"] if agg is None else []
+    return [*axes, *(column for column in found if column not in axes)]
+
+
+def _check_aggregate(
+    agg: str | None, by: Sequence[Column], measures: Sequence[Column], problems: list[Problem]
+) -> None:
+    known = (*AGGREGATES, *WINNERS)
+    if agg is None:
+        if by:
+            said = f"rows are grouped for a figure of their cells: agg is one of {', '.join(known)}"
+            problems.append(Problem(said, key="by"))
+        return
+    if agg not in known:
+        problems.append(Problem(f"{agg} is none of {', '.join(known)}{suggestion(agg, known)}", key="agg"))
+        return
+    compared = measures[:1] if agg in WINNERS else measures
+    for column in compared:
+        if agg != "count" and column.dtype in ("string", "bool"):
+            kind = "a label" if column.dtype == "string" else "true or false"
+            problems.append(Problem(f"{column.name} is {kind}: it has a count and no {agg}", key="measure"))
+    for column in measures:
+        if column in by:
+            problems.append(Problem(f"{column.name} stays already (by)", key="measure"))
+
+
+_DOUBTFUL: Mapping[str, str] = {
+    "fleet_sufficient": "fleets that cannot hold their plan",
+    "slo_held": "plans that miss a limit",
+}
+"""Measures of a cell that has a plan and should still not be chosen (as `gridplan choose` has it)."""
+
+
+def _warnings(
+    table: Table,
+    db: duckdb.DuckDBPyConnection,
+    files: str,
+    where: Where,
+    measures: Sequence[Column],
+    agg: str | None,
+) -> Iterator[str]:
+    if table.manifest.options.get("drop_infeasible"):
+        yield "the cube was written without the cells that have no plan: they are in no count"
+    if agg not in ("min", "argmin", "max", "argmax"):
+        return
+    asked = [name for name in _DOUBTFUL if table.column(name) is not None and name not in where.columns]
+    if not asked:
+        return
+    known = f"{measures[0].name} IS NOT NULL"
+    counts = ", ".join(f"count(*) FILTER (WHERE NOT {name} AND {known})" for name in asked)
+    with reading_files(table.folder):
+        found = db.execute(f"SELECT {counts} FROM read_parquet({files}) {where.clause}").fetchall()[0]
+    for name, count in zip(asked, found, strict=True):
+        if count:
+            yield f"{count:,} of the cells are {_DOUBTFUL[name]}: --where {name} leaves them out"

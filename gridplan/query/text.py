@@ -1,0 +1,77 @@
+"""Names, labels, numbers and files as SQL writes them, so that no label is ever more than a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+__all__ = ["file_list", "listed", "name_sql", "number_sql", "text_sql"]
+
+_EXACT_DIGITS = 15
+"""Significant digits of a decimal that is read exactly whichever way it becomes a double (fact: IEEE 754 binary64)."""
+
+
+def text_sql(text: str) -> str:
+    """A text in quotes.
+
+    >>> text_sql("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def number_sql(number: float) -> str:
+    """A number that is read as exactly this double.
+
+    DuckDB reads `0.1` as a decimal and `1e-1` as a double; above 15 digits only the second is exact.
+
+    >>> number_sql(8192.0), number_sql(0.7), number_sql(0.1 + 0.2), number_sql(1e-7)
+    ('8192', '0.7', '0.30000000000000004e0', '1e-07')
+    """
+    if float(number).is_integer() and abs(number) < 10**_EXACT_DIGITS:
+        return str(int(number))
+    written = repr(float(number))
+    digits = re.sub(r"e.*|[-.]", "", written).lstrip("0")
+    return written if "e" in written or len(digits) <= _EXACT_DIGITS else f"{written}e0"
+
+
+def name_sql(name: str) -> str:
+    """The name of a column, in quotes where SQL would read it as a word of its own.
+
+    >>> name_sql("gpu"), name_sql("order")
+    ('gpu', '"order"')
+    """
+    return f'"{name}"' if name.casefold() in _words() or not re.fullmatch(r"[a-z_]\w*", name, re.ASCII) else name
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Words that DuckDB does not read as the name of a column."""
+    import duckdb
+
+    with duckdb.connect() as db:
+        found = db.execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
+        return frozenset(row[0] for row in found.fetchall())
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of columns, by commas."""
+    return ", ".join(map(name_sql, names))
+
+
+def file_list(folder: Path, files: Sequence[str] | None) -> str:
+    """The first argument of `read_parquet`: some files of a folder, or None for all parts by a pattern.
+
+    Signs of a pattern in the folder's own name mean themselves.
+
+    >>> file_list(Path("a[1]"), None)
+    "'a[[]1]/facts/part-*.parquet'"
+    >>> file_list(Path("cube"), ["facts/part-00003.parquet"])
+    "['cube/facts/part-00003.parquet']"
+    """
+    plain = re.sub(r"[*?[]", r"[\g<0>]", folder.as_posix())
+    if files is None:
+        return text_sql(f"{plain}/facts/part-*.parquet")
+    return "[" + ", ".join(text_sql(f"{plain}/{file}") for file in files) + "]"
