@@ -20,10 +20,11 @@ from gridplan.engine.summary import Summary
 from gridplan.engine.tables import catalog_hash, dimension_tables
 from gridplan.engine.workers import default_workers
 from gridplan.errors import StoreError
+from gridplan.spreadsheet import rows_warning
 from gridplan.store.blocks import Part
 from gridplan.store.dims import write_dims
 from gridplan.store.files import Receipt
-from gridplan.store.folder import claimed_folder, spreadsheet_warning
+from gridplan.store.folder import claimed_folder
 from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
 from gridplan.store.manifest import Manifest, Origin, write_manifest
 from gridplan.store.parquet import Compression, WriteOptions
@@ -185,7 +186,7 @@ def _result(
     target: Path, inputs: Inputs, plan: Plan, receipts: tuple[Receipt, ...], resumed: int, summary: Summary
 ) -> RunResult:
     rows = sum(receipt.rows for receipt in receipts)
-    wide = spreadsheet_warning(rows)
+    wide = rows_warning(rows)
     return RunResult(
         folder=target,
         cells=plan.layout.cells,

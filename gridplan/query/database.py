@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridplan.errors import MissingExtraError
+from gridplan.errors import MissingExtraError, StoreError
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["batches", "needs_sql", "open_database"]
+__all__ = ["batches", "needs_sql", "open_database", "reading_files"]
 
 ROWS_PER_BATCH = 65_536
 """Rows handed over at once (policy): some 60 MB of a cube with all its columns."""
@@ -30,6 +34,8 @@ def open_database(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
 
     own: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     db = duckdb.connect(path, config=own)
+    # Left to itself it would spill into the working directory; the folder is made when it is needed.
+    db.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"gridplan-{os.getpid()}")])
     with contextlib.suppress(duckdb.CatalogException):  # older versions have no such setting
         db.execute("SET parquet_metadata_cache = true")
     return db
@@ -42,3 +48,14 @@ def batches(db: duckdb.DuckDBPyConnection, sql: str) -> Any:
         return relation.to_arrow_reader(ROWS_PER_BATCH)
     answer: Any = db.execute(sql)  # DuckDB 1
     return answer.fetch_record_batch(ROWS_PER_BATCH)
+
+
+@contextlib.contextmanager
+def reading_files(folder: Path) -> Iterator[None]:
+    """Turn what DuckDB says about a file, the disk or the memory into one StoreError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise StoreError(f"{folder} cannot be read: {str(error).splitlines()[0]}") from error

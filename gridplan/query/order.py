@@ -8,10 +8,13 @@ from gridplan.query.table import Table
 from gridplan.query.text import name_sql, number_sql
 from gridplan.store.columns import Column
 
-__all__ = ["PLACE", "grouped_order", "rank_of"]
+__all__ = ["PLACE", "ROW_BITS", "grouped_order", "rank_of"]
 
 PLACE = r"CAST(regexp_extract(filename, 'part-(\d+)', 1) AS BIGINT) << 32 | file_row_number"
-"""Where a row stands in the cube, as a number that grows from row to row; needs the names of the files."""
+"""Where a row stands in the cube, as a number that grows from row to row: its part, then its row in the file."""
+
+ROW_BITS = 32
+"""Bits of a place that hold the row."""
 
 
 def rank_of(table: Table, column: Column) -> str | None:

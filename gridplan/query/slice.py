@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridplan.errors import ContractError, Problem, StoreError, suggestion
+from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.query.answer import AnswerColumn, Query
-from gridplan.query.database import batches, needs_sql, open_database
+from gridplan.query.database import batches, needs_sql, open_database, reading_files
 from gridplan.query.files import files_sql, held_parts, held_positions
 from gridplan.query.select import AGGREGATES, cells_query, grouped_query
 from gridplan.query.table import Table, open_table
 from gridplan.query.where import Where, read_where
-from gridplan.query.winners import WINNERS, winners_query
+from gridplan.query.winners import WINNERS, Contest, winners_query
 from gridplan.store.columns import Column
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-__all__ = ["ALL", "DEFAULT_MEASURE", "Slice", "open_slice", "reading_files", "slice_cube"]
+__all__ = ["ALL", "DEFAULT_MEASURE", "Slice", "open_slice", "slice_cube"]
 
 DEFAULT_MEASURE = "usd_per_mtok_output"
 
@@ -60,17 +59,6 @@ class Slice:
             return batches(self._db, self.sql)
 
 
-@contextmanager
-def reading_files(folder: Path) -> Iterator[None]:
-    """Turn what DuckDB says about a file, the disk or the memory into one StoreError."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        raise StoreError(f"{folder} cannot be read: {str(error).splitlines()[0]}") from error
-
-
 def open_slice(
     folder: str | Path,
     where: str | Iterable[str] = (),
@@ -99,7 +87,9 @@ def open_slice(
     if agg is None:
         query = cells_query(files, condition, measures)
     elif agg in WINNERS:
-        query = winners_query(table, files, condition, kept, measures, agg)
+        others = [column for column in table.columns if column.role == "axis" and column not in kept]
+        contest = Contest(kept, [*measures, *others], agg, f"count_{measures[0].name}")
+        query = winners_query(table, files, condition, contest)
     else:
         query = grouped_query(table, files, condition, kept, measures, agg)
     return Slice(table, query, tuple(_warnings(table, db, files, condition, measures, agg)), db)

@@ -1,17 +1,18 @@
-"""The cell with the least or the largest of a measure among many, with its labels: argmin and argmax."""
+"""The cell with the least or the largest of a measure among many, with its labels: argmin, argmax and the best plan."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gridplan.query.answer import Query, counted, like
+from gridplan.query.answer import AnswerColumn, Query, counted, like
 from gridplan.query.order import PLACE, grouped_order, rank_of
 from gridplan.query.table import Table
 from gridplan.query.text import listed, name_sql
 from gridplan.query.where import Where
 from gridplan.store.columns import Column
 
-__all__ = ["TIE", "WINNERS", "winners_query"]
+__all__ = ["TIE", "WINNERS", "Contest", "winners_query"]
 
 WINNERS = {"argmin": "min", "argmax": "max"}
 
@@ -19,67 +20,114 @@ TIE = "1e-9"
 """Relative difference up to which two values are equal (policy), as where plans are chosen."""
 
 
-def winners_query(
-    table: Table, files: str, where: Where, by: Sequence[Column], measures: Sequence[Column], aggregate: str
-) -> Query:
-    """One row for each combination of labels of `by` that has cells: the cell with the least (largest) first measure.
+@dataclass(frozen=True)
+class Contest:
+    """What is compared: the first of `carried`, which the winner brings along, in one row for each label of `by`.
 
-    The row has that value, the labels of all other axes, and the other `measures` of the same cell; null where no cell
-    has a value. Of cells that tie, within 1e-9, the first in the order of the cube wins, and `ties` counts the others.
+    `candidate` is a condition on the cells that may win beside having a value, and `first_rank` one on those that are
+    compared alone wherever there is one. `known` is the name of the column that counts candidates.
     """
-    others = [column for column in table.columns if column.role == "axis" and column not in by]
-    carried, keys = [*measures, *others], [name_sql(column.name) for column in by]
-    names = [name_sql(column.name) for column in carried]
-    parts = [
-        _cells(table, files, where, by, carried),
-        _extremes(table, by, names[0], WINNERS[aggregate]),
-        _first_of_ties(keys, names, aggregate),
-    ]
+
+    by: Sequence[Column]
+    carried: Sequence[Column]
+    aggregate: str
+    known: str
+    candidate: str = ""
+    first_rank: str = ""
+    reads: Sequence[str] = ()
+    places: bool = False
+    """Whether the answer says where each winner stands in the cube (`place`), so that more of it can be read there."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of `by` as SQL writes them."""
+        return [name_sql(column.name) for column in self.by]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of `carried` as SQL writes them."""
+        return [name_sql(column.name) for column in self.carried]
+
+    @property
+    def may_win(self) -> str:
+        """The condition of a candidate, in names of columns of the cube."""
+        return " AND ".join(filter(None, [f"{self.names[0]} IS NOT NULL", self.candidate]))
+
+
+def winners_query(table: Table, files: str, where: Where, contest: Contest) -> Query:
+    """One row for each combination of labels of `by` that has cells: the cell with the least (largest) value.
+
+    The row holds what the winner carries, null where no cell is a candidate. Of cells that tie, within 1e-9, the first
+    in the order of the cube wins, and `ties` counts the others.
+    """
+    ranks = [name_sql(rank) for column in contest.by if (rank := rank_of(table, column)) is not None]
     given = [
-        *(f"e.{key}" for key in keys),
-        *(f"winner.{name} AS {name}" for name in names),
-        *("tied - 1 AS ties", "cells", f"known AS {name_sql(f'count_{measures[0].name}')}"),
+        *(f"e.{key}" for key in contest.keys),
+        *(f"winner.{name} AS {name}" for name in contest.names),
+        *(["first_place AS place"] if contest.places else []),
+        *("tied - 1 AS ties", "cells", f"known AS {name_sql(contest.known)}"),
     ]
+    order = grouped_order(table, contest.by, "e.{}", "e.{}")
     lines = [
-        "WITH " + ", ".join(parts),
+        f"WITH {_cells(files, where, contest, ranks)}, {_extremes(contest, ranks)}, {_first_of_ties(contest)}",
         f"SELECT {', '.join(given)}",
-        f"FROM e LEFT JOIN w ON {_same(keys, 'w')}",
-        *([f"ORDER BY {', '.join(grouped_order(table, by, 'e.{}', 'e.{}'))}"] if by else []),
+        f"FROM e LEFT JOIN w ON {_same(contest.keys, 'w')}",
+        *([f"ORDER BY {', '.join(order)}"] if order else []),
     ]
     columns = (
-        *map(like, (*by, *carried)),
+        *map(like, (*contest.by, *contest.carried)),
+        *([AnswerColumn("place", "int64")] if contest.places else []),
         counted("ties", "other cells of this row with the same value"),
         counted("cells", "cells of this row"),
-        counted(f"count_{measures[0].name}", f"cells with a value of {measures[0].name}"),
+        counted(contest.known, "cells of this row that were compared"),
     )
     return Query("\n".join(lines), columns)
 
 
-def _cells(table: Table, files: str, where: Where, by: Sequence[Column], carried: Sequence[Column]) -> str:
-    """`c`: the cells that are compared, each with its place in the cube."""
-    ranks = [rank for column in by if (rank := rank_of(table, column)) is not None]
-    read = listed(dict.fromkeys([*(column.name for column in (*by, *carried)), *ranks]))
+def _cells(files: str, where: Where, contest: Contest, ranks: Sequence[str]) -> str:
+    """`c`: all cells, each with its place in the cube and whether it may win."""
+    names = dict.fromkeys([*(column.name for column in (*contest.by, *contest.carried)), *contest.reads])
+    flags = f"{contest.may_win} AS candidate"
+    if contest.first_rank:
+        flags += f", {contest.may_win} AND {contest.first_rank} AS of_first_rank"
+    read = ", ".join([listed(names), *(rank for rank in ranks if rank not in names)])
     source = f"read_parquet({files}, filename = true, file_row_number = true)"
-    return f"c AS (\n  SELECT {read}, {PLACE} AS place\n  FROM {source} {where.clause}\n)"
+    # Read twice rather than held: all cells of a cube would be kept in memory otherwise.
+    return f"c AS NOT MATERIALIZED (\n  SELECT {read}, {flags}, {PLACE} AS place\n  FROM {source} {where.clause}\n)"
 
 
-def _extremes(table: Table, by: Sequence[Column], first: str, extreme: str) -> str:
-    """`e`: for each row of the answer the extreme, and how many cells there are."""
-    keys = [name_sql(column.name) for column in by]
-    ranks = [name_sql(rank) for column in by if (rank := rank_of(table, column)) is not None]
-    figures = [f"{extreme}({first}) AS extreme", "count(*) AS cells", f"count({first}) AS known"]
-    selected = ", ".join([*keys, *figures, *(f"min({rank}) AS {rank}" for rank in ranks)])
-    return f"e AS (\n  SELECT {selected}\n  FROM c{_group(keys)}\n)"
+def _extremes(contest: Contest, ranks: Sequence[str]) -> str:
+    """`e`: for each row of the answer the extreme, how many cells there are, and how many are compared."""
+    extreme = f"{WINNERS[contest.aggregate]}({contest.names[0]})"
+    figures = [
+        f"{extreme} FILTER (WHERE candidate) AS extreme",
+        "count(*) AS cells",
+        "count(*) FILTER (WHERE candidate) AS known",
+    ]
+    if contest.first_rank:
+        of_first = "FILTER (WHERE of_first_rank)"
+        figures = [
+            f"coalesce({extreme} {of_first}, {extreme} FILTER (WHERE candidate)) AS extreme",
+            "count(*) AS cells",
+            f"coalesce(nullif(count(*) {of_first}, 0), count(*) FILTER (WHERE candidate)) AS known",
+            f"count(*) {of_first} > 0 AS first_rank_alone",
+        ]
+    selected = ", ".join([*contest.keys, *figures, *(f"min({rank}) AS {rank}" for rank in ranks)])
+    return f"e AS (\n  SELECT {selected}\n  FROM c{_group(contest.keys)}\n)"
 
 
-def _first_of_ties(keys: Sequence[str], names: Sequence[str], aggregate: str) -> str:
-    """`w`: the first of the cells that reach the extreme, and how many do; no row where no cell has a value."""
-    bound = f"<= extreme + {TIE} * abs(extreme)" if aggregate == "argmin" else f">= extreme - {TIE} * abs(extreme)"
-    kept = ", ".join(f"{name} := c.{name}" for name in names)
-    own = [f"c.{key}" for key in keys]
-    selected = ", ".join([*own, f"arg_min(struct_pack({kept}), c.place) AS winner", "count(*) AS tied"])
+def _first_of_ties(contest: Contest) -> str:
+    """`w`: the first of the cells that reach the extreme, and how many do; no row where there is no candidate."""
+    sign = ("<=", "+") if contest.aggregate == "argmin" else (">=", "-")
+    holds = f"c.candidate AND c.{contest.names[0]} {sign[0]} extreme {sign[1]} {TIE} * abs(extreme)"
+    if contest.first_rank:
+        holds += " AND (c.of_first_rank OR NOT first_rank_alone)"
+    kept = ", ".join(f"{name} := c.{name}" for name in contest.names)
+    own = [f"c.{key}" for key in contest.keys]
+    first = [f"arg_min(struct_pack({kept}), c.place) AS winner", *(["min(c.place) AS first_place"] * contest.places)]
+    selected = ", ".join([*own, *first, "count(*) AS tied"])
     ending = _group(own) or " HAVING count(*) > 0"
-    return f"w AS (\n  SELECT {selected}\n  FROM c JOIN e ON {_same(keys, 'c')} WHERE c.{names[0]} {bound}{ending}\n)"
+    return f"w AS (\n  SELECT {selected}\n  FROM c JOIN e ON {_same(contest.keys, 'c')}\n  WHERE {holds}{ending}\n)"
 
 
 def _group(keys: Sequence[str]) -> str:

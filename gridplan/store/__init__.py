@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gridplan.store.dataset import dataset_from_arrays
     from gridplan.store.dims import write_dims
     from gridplan.store.files import Receipt
-    from gridplan.store.folder import prepare_folder, spreadsheet_warning
+    from gridplan.store.folder import prepare_folder
     from gridplan.store.layout import AxisSpec, Block, Column, Layout, Part, make_layout
     from gridplan.store.manifest import Manifest, Origin, read_manifest, write_manifest
     from gridplan.store.open import open_cube
@@ -37,7 +37,6 @@ _PLACES = {
     "open_cube": "open",
     "prepare_folder": "folder",
     "read_manifest": "manifest",
-    "spreadsheet_warning": "folder",
     "verify_cube": "verify",
     "write_dims": "dims",
     "write_manifest": "manifest",
@@ -60,7 +59,6 @@ __all__ = [
     "open_cube",
     "prepare_folder",
     "read_manifest",
-    "spreadsheet_warning",
     "verify_cube",
     "write_dims",
     "write_manifest",

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gridplan.pages.page import ZSTD_LEVELS
-from gridplan.store.columns import Column, DType
+from gridplan.store.columns import DType
 from gridplan.store.layout import Layout
 
-__all__ = ["ARROW_TYPES", "arrow_schema", "file_metadata", "is_own", "open_writer"]
+__all__ = ["ARROW_TYPES", "arrow_field", "arrow_schema", "file_metadata", "is_own", "open_writer"]
 
 ARROW_TYPES: Mapping[DType, pa.DataType] = {
     "string": pa.string(),
@@ -33,12 +33,13 @@ def arrow_schema(layout: Layout) -> pa.Schema:
 
     Every field carries its unit, description, formula, source, class, scope and role as metadata.
     """
-    return pa.schema([pa.field(c.name, ARROW_TYPES[c.dtype], metadata=_field_metadata(c)) for c in layout.columns])
+    return pa.schema([arrow_field(c.name, c.dtype, {"role": c.role, **c.meta}) for c in layout.columns])
 
 
-def _field_metadata(column: Column) -> dict[str, str]:
-    description = column.meta.get("long_name") or column.meta.get("meaning") or column.name
-    return {"description": description, "role": column.role, **column.meta}
+def arrow_field(name: str, dtype: DType, meta: Mapping[str, str]) -> pa.Field:
+    """A column with what is said about it; its `description` is what catalogs of data show."""
+    description = meta.get("long_name") or meta.get("meaning") or name
+    return pa.field(name, ARROW_TYPES[dtype], metadata={"description": description, **meta})
 
 
 def file_metadata(schema: pa.Schema, grid_name: str, package_version: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The folder a cube is written to: what may be replaced, what is never touched, what a spreadsheet would cut."""
+"""The folder a cube is written to: what may be replaced, what is never touched."""
 
 from __future__ import annotations
 
@@ -17,13 +17,10 @@ from gridplan.store.files import make_folder, store_errors
 from gridplan.store.lock import LOCK, folder_lock
 from gridplan.store.manifest import FORMAT, MANIFEST
 
-__all__ = ["INTENT", "SPREADSHEET_ROWS", "claimed_folder", "prepare_folder", "spreadsheet_warning"]
+__all__ = ["INTENT", "claimed_folder", "prepare_folder"]
 
 INTENT = "run.json"
 """What a run set out to write; see `gridplan.store.intent`."""
-
-SPREADSHEET_ROWS = 1_048_576
-"""Rows of a worksheet, the header among them (fact: Microsoft, Excel specifications and limits)."""
 
 OWN_NAMES = {
     "facts": re.compile(r"part-\d{5,}\.parquet|\.part-\d{5,}\.parquet\.tmp"),
@@ -155,15 +152,3 @@ def _probe(folder: Path) -> None:
     probe = folder / f".{MANIFEST}.tmp"
     probe.touch()
     probe.unlink()
-
-
-def spreadsheet_warning(rows: int) -> str | None:
-    """A sentence when a spreadsheet would cut a table of `rows` rows and a header, else None.
-
-    >>> spreadsheet_warning(1_048_575) is None, spreadsheet_warning(2_000_000)
-    (True, '2,000,000 rows: a spreadsheet shows the first 1,048,575 and cuts the rest; slice the cube or use SQL or BI')
-    """
-    shown = SPREADSHEET_ROWS - 1
-    if rows <= shown:
-        return None
-    return f"{rows:,} rows: a spreadsheet shows the first {shown:,} and cuts the rest; slice the cube or use SQL or BI"

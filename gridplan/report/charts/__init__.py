@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gridplan.report.charts.break_even import break_even
 from gridplan.errors import MissingExtraError
+from gridplan.report.charts.break_even import break_even
 from gridplan.report.charts.chart import NARROW, SUFFIXES, WIDE, Chart
 from gridplan.report.charts.heatmap import heatmap
 from gridplan.report.charts.measured import measured

@@ -15,6 +15,7 @@ from gridplan.errors import MissingExtraError
 from gridplan.report.charts.rows import collected
 from gridplan.report.charts.texts import lines, printable
 from gridplan.report.charts.theme import HATCHES, configuration, hatches_svg
+from gridplan.spreadsheet import harmless
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +153,7 @@ def _png(svg: str, scale: float) -> bytes:
 
 
 def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return harmless(value) if isinstance(value, str) else value
 
 
 def _finished(drawn: str, chart: Chart, name: str) -> str:

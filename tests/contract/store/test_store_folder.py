@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from gridplan.errors import StoreError
+from gridplan.spreadsheet import rows_warning
 from gridplan.store import (
     Manifest,
     open_cube,
     prepare_folder,
     read_manifest,
-    spreadsheet_warning,
     verify_cube,
     write_manifest,
     write_part,
@@ -119,8 +119,8 @@ def test_a_read_only_folder_is_refused_before_any_work(tmp_path: Path) -> None:
 
 
 def test_a_spreadsheet_holds_a_header_and_1048575_rows() -> None:
-    assert spreadsheet_warning(1_048_575) is None
-    assert "1,048,575" in (spreadsheet_warning(1_048_576) or "")
+    assert rows_warning(1_048_575) is None
+    assert "1,048,575" in (rows_warning(1_048_576) or "")
 
 
 def test_opening_says_what_is_missing(sample: Any, tmp_path: Path) -> None:

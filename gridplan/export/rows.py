@@ -1,0 +1,100 @@
+"""The rows that are handed over: the cells of a cube, or those that meet a condition, with the columns asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gridplan.errors import ContractError, Problem
+from gridplan.query.answer import Query
+from gridplan.query.database import batches, needs_sql, open_database, reading_files
+from gridplan.query.files import files_sql, held_parts, held_positions
+from gridplan.query.select import cells_query
+from gridplan.query.table import Table, open_table
+from gridplan.query.where import Where, read_where
+from gridplan.store.columns import Column
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Rows", "open_rows"]
+
+STATUS = ("status", "infeasible_reason", "binding_constraint")
+"""Measures that every export has: a row without a plan says so."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Cells of a stored cube; `columns` are those handed over, in the order of its files."""
+
+    table: Table
+    columns: tuple[Column, ...]
+    where: Where
+    files: str
+    db: duckdb.DuckDBPyConnection
+
+    def figures(self, selected: str, rest: str = "") -> list[tuple[Any, ...]]:
+        """The answer to `SELECT selected` over these rows; `rest` is what follows WHERE. Raises StoreError."""
+        with reading_files(self.table.folder):
+            return self.db.execute(
+                f"SELECT {selected} FROM read_parquet({self.files}) {self.where.clause} {rest}"
+            ).fetchall()
+
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.figures("count(*)")[0][0])
+
+    def query(self, columns: Sequence[Column] | None = None) -> Query:
+        """The rows, in the order of the cube."""
+        return cells_query(self.files, self.where, columns or self.columns)
+
+    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+        """The answer to a query, a batch at a time. Raises StoreError for a damaged file."""
+        with reading_files(self.table.folder):
+            yield from batches(self.db, query.sql)
+
+    def read(self, query: Query) -> pa.Table:
+        """The whole answer to a query. Raises StoreError for a damaged file."""
+        with reading_files(self.table.folder):
+            found: pa.Table = batches(self.db, query.sql).read_all()
+        return found
+
+
+def open_rows(folder: str | Path, where: str | Iterable[str] = (), measures: Sequence[str] = ()) -> Rows:
+    """The rows of the cube in `folder` that meet the conditions, with all its columns, or those measures alone.
+
+    Axes, ranks and coordinates always come, and so do the measures that say whether a cell has a plan.
+
+    Raises
+    ------
+    ContractError
+        For SQL that cannot be read, unknown columns and labels, with every problem.
+    StoreError
+        When the folder holds no finished cube, or a file of it is missing.
+    MissingExtraError
+        When the extra `sql` is not installed.
+    """
+    needs_sql()
+    table, problems, condition = open_table(folder), list[Problem](), Where()
+    try:
+        condition = read_where([where] if isinstance(where, str) else list(where), table)
+    except ContractError as error:
+        problems += error.problems
+    wanted = set(STATUS)
+    for name in measures:
+        column = table.column(name)
+        if column is None:
+            problems.append(Problem(f"{name} is no column of {table.folder}{table.near(name)}", key="measure"))
+        else:
+            wanted.add(column.name)
+    if problems:
+        raise ContractError(problems)
+    db = open_database()
+    parts = held_parts(table, held_positions(db, table, condition))
+    table.check(parts)
+    kept = [c for c in table.columns if c.role != "measure" or not measures or c.name in wanted]
+    return Rows(table, tuple(kept), condition, files_sql(table, parts), db)

@@ -1,0 +1,32 @@
+"""What a spreadsheet would do with a text or a table: run it as a formula, or cut it."""
+
+from __future__ import annotations
+
+__all__ = ["FORMULA_SIGNS", "ROWS", "harmless", "rows_warning"]
+
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Signs that a cell of a CSV file may not begin with (fact: OWASP, CSV Injection)."""
+
+ROWS = 1_048_576
+"""Rows of a worksheet, the header among them (fact: Microsoft, Excel specifications and limits)."""
+
+
+def harmless(text: str) -> str:
+    """A text that no spreadsheet runs: what begins like a formula gets an apostrophe in front.
+
+    >>> harmless("=cmd()"), harmless("h100-sxm")
+    ("'=cmd()", 'h100-sxm')
+    """
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
+
+
+def rows_warning(rows: int) -> str | None:
+    """A sentence when a spreadsheet would cut a table of `rows` rows and a header, else None.
+
+    >>> rows_warning(1_048_575) is None, rows_warning(2_000_000)
+    (True, '2,000,000 rows: a spreadsheet shows the first 1,048,575 and cuts the rest; slice the cube or use SQL or BI')
+    """
+    shown = ROWS - 1
+    if rows <= shown:
+        return None
+    return f"{rows:,} rows: a spreadsheet shows the first {shown:,} and cuts the rest; slice the cube or use SQL or BI"
