@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gridplan.engine.reduce import reduce
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
+    from gridplan.export.handover import export_cube
+    from gridplan.query.slice import slice_cube
     from gridplan.report import charts
     from gridplan.report.explain import explain
     from gridplan.report.record import record, write_record
@@ -60,6 +62,8 @@ _PLACES = {
     "pool": "gridplan.engine.fleets.pool",
     "pair": "gridplan.engine.fleets.pair",
     "open_cube": "gridplan.store.open",
+    "slice_cube": "gridplan.query.slice",
+    "export_cube": "gridplan.export.handover",
     "explain": "gridplan.report.explain",
     "record": "gridplan.report.record",
     "write_record": "gridplan.report.record",
@@ -98,6 +102,7 @@ __all__ = [
     "elasticities",
     "evaluate",
     "explain",
+    "export_cube",
     "factorial_indices",
     "formulas",
     "input_indices",
@@ -113,6 +118,7 @@ __all__ = [
     "regret",
     "run",
     "sample",
+    "slice_cube",
     "sobol_indices",
     "solve",
     "stress",

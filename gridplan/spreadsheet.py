@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMULA_SIGNS", "ROWS", "harmless", "rows_warning"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FORMULA_SIGNS", "ROWS", "harmless", "harmless_texts", "rows_warning"]
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """Signs that a cell of a CSV file may not begin with (fact: OWASP, CSV Injection)."""
@@ -18,6 +23,25 @@ def harmless(text: str) -> str:
     ("'=cmd()", 'h100-sxm')
     """
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
+
+
+def harmless_texts(table: pa.Table) -> tuple[pa.Table, int]:
+    """The table with an apostrophe before each text that a spreadsheet would run, and how many texts these are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    changed = 0
+    for place, field in enumerate(table.schema):
+        if field.type != pa.string():
+            continue
+        column = table.column(place)
+        formulas = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), value_set=pa.array(FORMULA_SIGNS))
+        count = pc.sum(formulas).as_py() or 0
+        if count:
+            quoted = pc.binary_join_element_wise("'", column, "")
+            table = table.set_column(place, field, pc.if_else(formulas, quoted, column))
+            changed += count
+    return table, changed
 
 
 def rows_warning(rows: int) -> str | None:

@@ -21,6 +21,8 @@ COMMANDS: Mapping[str, str] = {
     "run": "Plan every combination of a grid and write the cube as Parquet.",
     "estimate": "Print how large a grid is before running it.",
     "verify": "Check every part of a written cube against its receipt.",
+    "slice": "Print cells of a written cube, or figures of them, by SQL.",
+    "export": "Hand a written cube over: star schema, wide Parquet, CSV, Excel, DuckDB, Delta.",
     "explain": "Show the chain of one cell with its numbers.",
     "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
     "choose": "Choose: the cheapest plan of each point, the front of several objectives, the least regret.",

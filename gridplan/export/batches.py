@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gridplan.query.answer import AnswerColumn
-from gridplan.spreadsheet import FORMULA_SIGNS
 from gridplan.store.arrow import arrow_field
 
-__all__ = ["harmless_texts", "rechunked", "schema_of"]
+__all__ = ["pieces", "rechunked", "schema_of"]
 
 
 def schema_of(columns: Sequence[AnswerColumn]) -> pa.Schema:
@@ -39,17 +38,8 @@ def rechunked(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -
         yield pa.Table.from_batches(waiting, schema)
 
 
-def harmless_texts(table: pa.Table) -> tuple[pa.Table, int]:
-    """The table with an apostrophe before each text that a spreadsheet would run, and how many texts these are."""
-    changed = 0
-    for place, field in enumerate(table.schema):
-        if field.type != pa.string():
-            continue
-        column = table.column(place)
-        formulas = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), value_set=pa.array(FORMULA_SIGNS))
-        count = pc.sum(formulas).as_py() or 0
-        if count:
-            quoted = pc.binary_join_element_wise("'", column, "")
-            table = table.set_column(place, field, pc.if_else(formulas, quoted, column))
-            changed += count
-    return table, changed
+def pieces(tables: Iterable[pa.Table], count: int) -> Iterator[Iterator[pa.Table]]:
+    """The tables `count` at a time; each piece has to be taken before the next one is asked for."""
+    left = iter(tables)
+    for first in left:
+        yield itertools.chain([first], itertools.islice(left, count - 1))

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from gridplan.export.batches import schema_of
 from gridplan.export.rows import Rows
 from gridplan.query.answer import AnswerColumn, Query, like
 from gridplan.query.text import name_sql
@@ -38,9 +39,19 @@ class Star:
     labels: Mapping[str, pa.Array]
     """Labels of the axes that are numbers, whose position is their key."""
 
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables of the axes, by the names that they are written under."""
+        return {f"dim_{axis}": dim for axis, dim in self.dims.items()}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the facts."""
+        return schema_of(self.columns)
+
     def facts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches of the query as batches of the facts: each axis by its key, which counts labels from 0."""
-        schema = pa.schema([arrow_field(c.name, c.dtype, c.meta) for c in self.columns])
+        schema = self.schema
         for batch in batches:
             columns = [self._key(batch, place, column.name) for place, column in enumerate(self.columns)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -86,7 +97,8 @@ def _dim(rows: Rows, axis: AxisSpec, coords: Sequence[Column]) -> pa.Table:
     column = rows.table.column(axis.name)
     assert column is not None
     size = range(len(axis.labels))
-    fields = [arrow_field(key_of(axis.name), "int64", _about_key(axis)), arrow_field(axis.name, column.dtype, column.meta)]
+    key = arrow_field(key_of(axis.name), "int64", _about_key(axis))
+    fields = [key, arrow_field(axis.name, column.dtype, column.meta)]
     arrays = [pa.array(size, pa.int64()), _labels(axis, column)]
     ranked = [c for coord in coords if (c := rows.table.column(f"{coord.name}_rank")) is not None]
     for coord in (*coords, *ranked):

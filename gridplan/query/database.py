@@ -36,6 +36,8 @@ def open_database(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     db = duckdb.connect(path, config=own)
     # Left to itself it would spill into the working directory; the folder is made when it is needed.
     db.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"gridplan-{os.getpid()}")])
+    # It would guess that a table of groups is as long as the cube, and keep the cube in memory to join the two.
+    db.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     with contextlib.suppress(duckdb.CatalogException):  # older versions have no such setting
         db.execute("SET parquet_metadata_cache = true")
     return db

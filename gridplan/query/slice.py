@@ -13,6 +13,7 @@ from gridplan.query.database import batches, needs_sql, open_database, reading_f
 from gridplan.query.files import files_sql, held_parts, held_positions
 from gridplan.query.select import AGGREGATES, cells_query, grouped_query
 from gridplan.query.table import Table, open_table
+from gridplan.query.text import names_in
 from gridplan.query.where import Where, read_where
 from gridplan.query.winners import WINNERS, Contest, winners_query
 from gridplan.store.columns import Column
@@ -48,10 +49,11 @@ class Slice:
         """The columns of the answer."""
         return self.query.columns
 
-    def rows(self) -> list[tuple[Any, ...]]:
-        """The answer, None for null. Raises StoreError for a damaged file."""
+    def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
+        """The answer, or its first rows; None for null. Raises StoreError for a damaged file."""
         with reading_files(self.table.folder):
-            return self._db.execute(self.sql).fetchall()
+            answer = self._db.execute(self.sql)
+            return answer.fetchall() if most is None else answer.fetchmany(most)
 
     def batches(self) -> Any:
         """The answer as a pyarrow.RecordBatchReader. Raises StoreError for a damaged file."""
@@ -75,8 +77,8 @@ def open_slice(
         condition = read_where([where] if isinstance(where, str) else list(where), table)
     except ContractError as error:
         problems += error.problems
-    kept = _columns(table, _names(by), "by", problems)
-    measures = _measures(table, _names(measure), agg, problems)
+    kept = _columns(table, names_in(by), "by", problems)
+    measures = _measures(table, names_in(measure), agg, problems)
     _check_aggregate(agg, kept, measures, problems)
     if problems:
         raise ContractError(problems)
@@ -145,10 +147,6 @@ def slice_cube(
         frame: pd.DataFrame = found.batches().read_all().to_pandas(types_mapper=kinds.get)
     frame.attrs["warnings"] = list(found.warnings)
     return frame
-
-
-def _names(said: str | Iterable[str]) -> list[str]:
-    return [part.strip() for part in said.split(",") if part.strip()] if isinstance(said, str) else list(said)
 
 
 def _columns(table: Table, names: Sequence[str], key: str, problems: list[Problem]) -> list[Column]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-__all__ = ["file_list", "listed", "name_sql", "number_sql", "text_sql"]
+__all__ = ["file_list", "listed", "name_sql", "names_in", "number_sql", "text_sql"]
 
 _EXACT_DIGITS = 15
 """Significant digits of a decimal that is read exactly whichever way it becomes a double (fact: IEEE 754 binary64)."""
@@ -54,6 +54,15 @@ def _words() -> frozenset[str]:
     with duckdb.connect() as db:
         found = db.execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
         return frozenset(row[0] for row in found.fetchall())
+
+
+def names_in(said: str | Iterable[str]) -> list[str]:
+    """Names as they are given, or one text of names by commas.
+
+    >>> names_in("model, arrival_rate")
+    ['model', 'arrival_rate']
+    """
+    return [part.strip() for part in said.split(",") if part.strip()] if isinstance(said, str) else list(said)
 
 
 def listed(names: Iterable[str]) -> str:

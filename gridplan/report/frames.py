@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.quantities import format_quantity
 from gridplan.report.aligned import aligned
+from gridplan.spreadsheet import harmless_texts
 from gridplan.store.files import landing, store_errors
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def number_text(value: Any) -> str:
 
 
 def write_frame(frame: pd.DataFrame, path: str) -> int:
-    """Write the rows to a .csv or .parquet file and count them; nulls are empty, or null.
+    """Write the rows to a .csv or .parquet file and count them; null is empty, or null, and no text is a formula.
 
     Raises StoreError if the file cannot be written.
     """
@@ -58,7 +59,9 @@ def write_frame(frame: pd.DataFrame, path: str) -> int:
     import pyarrow.parquet as pq
 
     table = pa.Table.from_pylist(plain_rows(_typed(frame)), schema=_schema(frame))
-    write = pacsv.write_csv if Path(path).suffix == ".csv" else pq.write_table
+    write = pq.write_table
+    if Path(path).suffix == ".csv":
+        write, (table, _) = pacsv.write_csv, harmless_texts(table)
     with store_errors("write", Path(path)), landing(Path(path)) as temporary:
         write(table, temporary)
     return int(table.num_rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,12 +12,12 @@ import pyarrow as pa
 from gridplan.errors import StoreError
 from gridplan.store.arrow import file_metadata, open_writer
 from gridplan.store.checks import name_collisions
-from gridplan.store.columns import META_KEYS
+from gridplan.store.columns import META_KEYS, Column
 from gridplan.store.files import FileRecord, landing, make_folder, sha256_of, store_errors
 from gridplan.store.layout import Layout
 from gridplan.store.parquet import WriteOptions
 
-__all__ = ["Row", "metric_rows", "write_dims"]
+__all__ = ["METRIC_KEYS", "Row", "metric_rows", "write_dims"]
 
 Row = Mapping[str, object]
 """One row of a table: text, whole number, number, bool, date or None by column name."""
@@ -37,12 +37,12 @@ METRIC_KEYS = (
 )
 
 
-def metric_rows(layout: Layout) -> list[Row]:
-    """The data dictionary of a cube: one row per column of the facts, in their order."""
+def metric_rows(columns: Iterable[Column]) -> list[Row]:
+    """The data dictionary of columns: one row for each, in their order."""
     return [
         {"name": column.name, "role": column.role, "dtype": column.dtype}
         | {key: column.meta.get(key) for key in META_KEYS}
-        for column in layout.columns
+        for column in columns
     ]
 
 
@@ -59,7 +59,7 @@ def write_dims(
     names, before any file is written.
     """
     options = options or WriteOptions()
-    tables = {**dims, "metric": metric_rows(layout)}
+    tables = {**dims, "metric": metric_rows(layout.columns)}
     problems = name_collisions(list(tables))
     arrow: dict[str, pa.Table] = {}
     for name, rows in tables.items():

@@ -1,0 +1,78 @@
+"""The table of winners as it is handed over: the best plan of each label, with all columns of its row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gridplan.errors import ContractError, Problem
+from gridplan.export.batches import schema_of
+from gridplan.export.rows import Rows
+from gridplan.query.answer import AnswerColumn, counted, like
+from gridplan.query.best import CANDIDATES, best_query
+from gridplan.query.gather import rows_at
+from gridplan.sensitivity.roles import axis_role
+from gridplan.store.columns import Column
+
+__all__ = ["best_columns", "best_table", "chosen_along"]
+
+COUNTS = ("cells", CANDIDATES, "ties")
+
+
+def best_columns(rows: Rows, by: Sequence[str], measure: str) -> tuple[list[Column], Column]:
+    """The columns that stay and the measure that is to be least. Raises ContractError with every problem."""
+    problems, kept = [], []
+    for name in dict.fromkeys(by):
+        column = rows.table.column(name)
+        if column is None:
+            problems.append(Problem(f"{name} is no column of {rows.table.folder}{rows.table.near(name)}", key="best"))
+        elif column not in kept:
+            kept.append(column)
+    least = rows.table.column(measure)
+    if least is None:
+        said = f"{measure} is no column of {rows.table.folder}{rows.table.near(measure)}"
+        problems.append(Problem(said, key="best_measure"))
+    elif least.dtype in ("string", "bool"):
+        problems.append(Problem(f"{measure} has no order", key="best_measure"))
+    if problems or least is None:
+        raise ContractError(problems)
+    return kept, least
+
+
+def chosen_along(rows: Rows, by: Sequence[Column]) -> str | None:
+    """A warning about what a winner took the best of although nobody chooses it; None where there is no such axis."""
+    names = [column.name for column in by]
+    free = [axis.name for axis in rows.table.axes if axis.name not in names and len(axis.labels) > 1]
+    taken = [name for name in free if axis_role(name) != "lever"]
+    if not taken:
+        return None
+    return f"a winner is also the best over {', '.join(taken)}, which nobody chooses: name them in --best as well"
+
+
+def best_table(rows: Rows, by: Sequence[Column], measure: Column) -> pa.Table:
+    """One row for each combination of labels of `by`, in the order of the cube: the plan with the least measure.
+
+    The columns are those of the rows, then `cells`, `candidates` and `ties`. Where no cell is a candidate, all but the
+    labels of `by` and the counts is null.
+    """
+    found = rows.read(best_query(rows.table, rows.files, rows.where, by, measure))
+    rest = [column for column in rows.columns if column not in by]
+    places = found.column("place").combine_chunks()
+    known = places.drop_null().to_numpy()
+    order = known.argsort()
+    gathered = rows_at(rows.table, known[order], [column.name for column in rest])
+    # Where a winner stands among those that were gathered; null where a row has no winner.
+    index = pc.index_in(places, value_set=pa.array(known[order]))
+    columns = {column.name: found.column(column.name) for column in by}
+    columns |= {column.name: gathered.column(column.name).take(index) for column in rest}
+    columns |= {name: found.column(name) for name in COUNTS}
+    own = [*map(like, rows.columns), *_counts()]
+    schema = schema_of([column for column in own if column.name in columns])
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def _counts() -> list[AnswerColumn]:
+    said = ("cells of this row", "cells that were compared; 0 where nothing may be chosen", "other cells as good")
+    return [counted(name, meaning) for name, meaning in zip(COUNTS, said, strict=True)]
