@@ -67,13 +67,13 @@ def command(
     if as_sql:
         click.echo(f"{found.sql};")
         return
-    for warning in found.warnings:
-        click.echo(f"warning: {warning}", err=True)
     if output is not None:
         rows = _write(found, Path(output))
         click.echo(f"{output}: {rows:,} rows", err=True)
     else:
         _print(found, "json" if as_json else form)
+    for warning in found.warnings:
+        click.echo(f"warning: {warning}", err=True)
 
 
 def _print(found: Slice, form: str) -> None:
@@ -134,8 +134,9 @@ def _parquet(found: Slice, path: Path) -> int:
 
 def _tables(found: Slice) -> tuple[Any, Any]:
     """The schema of the answer, and the answer in tables of a row group each."""
-    from gridplan.export.batches import rechunked, schema_of
+    from gridplan.export.batches import rechunked
     from gridplan.export.parquet_file import ROW_GROUP_ROWS
+    from gridplan.query.arrow import schema_of
 
     schema = schema_of(found.columns)
     return schema, rechunked(schema, found.batches(), ROW_GROUP_ROWS)

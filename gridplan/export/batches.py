@@ -1,21 +1,13 @@
-"""Batches of rows on their way to a file: their schema, their size, their texts made harmless."""
+"""Batches of rows on their way to a file: cut into tables of one size, and these into files."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from gridplan.query.answer import AnswerColumn
-from gridplan.store.arrow import arrow_field
-
-__all__ = ["pieces", "rechunked", "schema_of"]
-
-
-def schema_of(columns: Sequence[AnswerColumn]) -> pa.Schema:
-    """The schema of an answer: plain types, with unit, meaning and formula in the metadata of each field."""
-    return pa.schema([arrow_field(column.name, column.dtype, column.meta) for column in columns])
+__all__ = ["pieces", "rechunked"]
 
 
 def rechunked(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:

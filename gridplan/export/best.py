@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gridplan.errors import ContractError, Problem
-from gridplan.export.batches import schema_of
 from gridplan.export.rows import Rows
 from gridplan.query.answer import AnswerColumn, counted, like
+from gridplan.query.arrow import schema_of
 from gridplan.query.best import CANDIDATES, best_query
 from gridplan.query.gather import rows_at
 from gridplan.sensitivity.roles import axis_role

@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from gridplan.errors import StoreError
 from gridplan.export.about import about, dictionary_table
-from gridplan.export.batches import pieces, rechunked, schema_of
+from gridplan.export.batches import pieces, rechunked
 from gridplan.export.csv_file import csv_schema, write_csv
 from gridplan.export.landing import check_free, new_file, new_folder
 from gridplan.export.parquet_file import ROW_GROUP_ROWS, write_parquet
 from gridplan.export.rows import Rows
 from gridplan.export.star import star_of
+from gridplan.query.arrow import schema_of
 from gridplan.spreadsheet import ROWS, rows_warning
 from gridplan.store.files import make_folder, store_errors
 

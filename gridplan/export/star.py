@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gridplan.export.batches import schema_of
 from gridplan.export.rows import Rows
 from gridplan.query.answer import AnswerColumn, Query, like
+from gridplan.query.arrow import schema_of
 from gridplan.query.text import name_sql
 from gridplan.store.arrow import ARROW_TYPES, arrow_field
 from gridplan.store.columns import AxisSpec, Column

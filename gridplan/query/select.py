@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridplan.query.answer import AnswerColumn, Query, counted, like
+from gridplan.query.doubts import Doubts
 from gridplan.query.order import grouped_order
 from gridplan.query.table import Table
 from gridplan.query.text import listed, name_sql
@@ -27,12 +28,18 @@ def cells_query(files: str, where: Where, columns: Sequence[Column]) -> Query:
 
 
 def grouped_query(
-    table: Table, files: str, where: Where, by: Sequence[Column], measures: Sequence[Column], aggregate: str
+    table: Table,
+    files: str,
+    where: Where,
+    by: Sequence[Column],
+    measures: Sequence[Column],
+    aggregate: str,
+    doubts: Doubts,
 ) -> Query:
     """One row for each combination of labels of `by` that has cells, with the figure of each measure over its cells.
 
     `cells` counts them and `count_<measure>` those that have a value. Cells without a plan have none, so a row where
-    none has a plan holds null.
+    none has a plan holds null. What `doubts` counts comes last and is no column of the answer.
     """
     keys = [name_sql(column.name) for column in by]
     figures: list[tuple[str, AnswerColumn]] = []
@@ -47,6 +54,7 @@ def grouped_query(
         about = counted(f"count_{column.name}", f"cells with a value of {column.name}")
         figures.append((f"count({name_sql(column.name)})", about))
     selected = [*keys, *(f"{sql} AS {name_sql(column.name)}" for sql, column in figures)]
+    selected += doubts.counts(f"{name_sql(measures[0].name)} IS NOT NULL")
     lines = [f"SELECT {', '.join(selected)}", f"FROM read_parquet({files})", where.clause]
     if by:
         lines += [f"GROUP BY {', '.join(keys)}", f"ORDER BY {', '.join(grouped_order(table, by, 'min({})'))}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.query.answer import AnswerColumn, Query
 from gridplan.query.database import batches, needs_sql, open_database, reading_files
+from gridplan.query.doubts import Doubts, doubts_of
 from gridplan.query.files import files_sql, held_parts, held_positions
 from gridplan.query.select import AGGREGATES, cells_query, grouped_query
 from gridplan.query.table import Table, open_table
@@ -21,6 +22,7 @@ from gridplan.store.columns import Column
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["ALL", "DEFAULT_MEASURE", "Slice", "open_slice", "slice_cube"]
 
@@ -30,13 +32,15 @@ ALL = "all"
 """In place of names: every column of the files."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Slice:
-    """A question that was found sound, ready to be answered."""
+    """A question that was found sound, ready to be answered once."""
 
     table: Table
     query: Query
-    warnings: tuple[str, ...]
+    doubts: Doubts
+    warnings: list[str]
+    """What is worth knowing; all of it once the answer was read."""
     _db: duckdb.DuckDBPyConnection
 
     @property
@@ -53,12 +57,23 @@ class Slice:
         """The answer, or its first rows; None for null. Raises StoreError for a damaged file."""
         with reading_files(self.table.folder):
             answer = self._db.execute(self.sql)
-            return answer.fetchall() if most is None else answer.fetchmany(most)
+            found = answer.fetchall() if most is None or self.doubts.measures else answer.fetchmany(most)
+        width = len(self.columns)
+        counts = [sum(row[place] for row in found) for place in range(width, width + len(self.doubts.measures))]
+        self.warnings += self.doubts.warnings(counts)
+        return [row[:width] for row in found[:most]]
 
-    def batches(self) -> Any:
-        """The answer as a pyarrow.RecordBatchReader. Raises StoreError for a damaged file."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The answer as batches of Arrow. Raises StoreError for a damaged file."""
+        import pyarrow.compute as pc
+
+        width = len(self.columns)
+        counts = [0] * len(self.doubts.measures)
         with reading_files(self.table.folder):
-            return batches(self._db, self.sql)
+            for batch in batches(self._db, self.sql):
+                counts = [count + (pc.sum(batch[width + at]).as_py() or 0) for at, count in enumerate(counts)]
+                yield batch.select(range(width))
+        self.warnings += self.doubts.warnings(counts)
 
 
 def open_slice(
@@ -86,15 +101,16 @@ def open_slice(
     parts = held_parts(table, held_positions(db, table, condition))
     table.check(parts)
     files = files_sql(table, parts)
+    doubts = doubts_of(table, condition) if agg in _EXTREMES else Doubts()
     if agg is None:
         query = cells_query(files, condition, measures)
     elif agg in WINNERS:
         others = [column for column in table.columns if column.role == "axis" and column not in kept]
-        contest = Contest(kept, [*measures, *others], agg, f"count_{measures[0].name}")
+        contest = Contest(kept, [*measures, *others], agg, f"count_{measures[0].name}", doubts=doubts)
         query = winners_query(table, files, condition, contest)
     else:
-        query = grouped_query(table, files, condition, kept, measures, agg)
-    return Slice(table, query, tuple(_warnings(table, db, files, condition, measures, agg)), db)
+        query = grouped_query(table, files, condition, kept, measures, agg, doubts)
+    return Slice(table, query, doubts, list(_warnings(table)), db)
 
 
 def slice_cube(
@@ -142,9 +158,11 @@ def slice_cube(
     import pandas as pd
     import pyarrow as pa
 
+    from gridplan.query.arrow import schema_of
+
     kinds = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.float64(): pd.Float64Dtype()}
-    with reading_files(found.table.folder):
-        frame: pd.DataFrame = found.batches().read_all().to_pandas(types_mapper=kinds.get)
+    table = pa.Table.from_batches(found.batches(), schema_of(found.columns))
+    frame: pd.DataFrame = table.to_pandas(types_mapper=kinds.get)
     frame.attrs["warnings"] = list(found.warnings)
     return frame
 
@@ -193,32 +211,10 @@ def _check_aggregate(
             problems.append(Problem(f"{column.name} stays already (by)", key="measure"))
 
 
-_DOUBTFUL: Mapping[str, str] = {
-    "fleet_sufficient": "fleets that cannot hold their plan",
-    "slo_held": "plans that miss a limit",
-}
-"""Measures of a cell that has a plan and should still not be chosen (as `gridplan choose` has it)."""
+_EXTREMES = ("min", "max", *WINNERS)
+"""Figures that one cell decides."""
 
 
-def _warnings(
-    table: Table,
-    db: duckdb.DuckDBPyConnection,
-    files: str,
-    where: Where,
-    measures: Sequence[Column],
-    agg: str | None,
-) -> Iterator[str]:
+def _warnings(table: Table) -> Iterator[str]:
     if table.manifest.options.get("drop_infeasible"):
         yield "the cube was written without the cells that have no plan: they are in no count"
-    if agg not in ("min", "argmin", "max", "argmax"):
-        return
-    asked = [name for name in _DOUBTFUL if table.column(name) is not None and name not in where.columns]
-    if not asked:
-        return
-    known = f"{measures[0].name} IS NOT NULL"
-    counts = ", ".join(f"count(*) FILTER (WHERE NOT {name} AND {known})" for name in asked)
-    with reading_files(table.folder):
-        found = db.execute(f"SELECT {counts} FROM read_parquet({files}) {where.clause}").fetchall()[0]
-    for name, count in zip(asked, found, strict=True):
-        if count:
-            yield f"{count:,} of the cells are {_DOUBTFUL[name]}: --where {name} leaves them out"

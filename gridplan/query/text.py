@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
+
+from gridplan.dictionary import dictionary
 
 __all__ = ["file_list", "listed", "name_sql", "names_in", "number_sql", "text_sql"]
 
@@ -38,22 +39,16 @@ def number_sql(number: float) -> str:
 
 
 def name_sql(name: str) -> str:
-    """The name of a column, in quotes where SQL would read it as a word of its own.
+    """The name of a column; in quotes unless it is one of the data dictionary, or made from one (`count_replicas`).
 
-    >>> name_sql("gpu"), name_sql("order")
-    ('gpu', '"order"')
+    None of these is a word of SQL.
+
+    >>> name_sql("gpu"), name_sql("gpu_rank"), name_sql("order")
+    ('gpu', 'gpu_rank', '"order"')
     """
-    return f'"{name}"' if name.casefold() in _words() or not re.fullmatch(r"[a-z_]\w*", name, re.ASCII) else name
-
-
-@cache
-def _words() -> frozenset[str]:
-    """Words that DuckDB does not read as the name of a column."""
-    import duckdb
-
-    with duckdb.connect() as db:
-        found = db.execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
-        return frozenset(row[0] for row in found.fetchall())
+    known = dictionary()
+    plain = name in known or name.removesuffix("_rank") in known or name.partition("_")[2] in known
+    return name if plain else f'"{name}"'
 
 
 def names_in(said: str | Iterable[str]) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gridplan.query.answer import AnswerColumn, Query, counted, like
+from gridplan.query.doubts import Doubts
 from gridplan.query.order import PLACE, grouped_order, rank_of
 from gridplan.query.table import Table
 from gridplan.query.text import listed, name_sql
@@ -35,6 +36,8 @@ class Contest:
     candidate: str = ""
     first_rank: str = ""
     reads: Sequence[str] = ()
+    doubts: Doubts = field(default_factory=Doubts)
+    """What is counted in columns that come last and are none of the answer."""
     places: bool = False
     """Whether the answer says where each winner stands in the cube (`place`), so that more of it can be read there."""
 
@@ -65,7 +68,7 @@ def winners_query(table: Table, files: str, where: Where, contest: Contest) -> Q
         *(f"e.{key}" for key in contest.keys),
         *(f"winner.{name} AS {name}" for name in contest.names),
         *(["first_place AS place"] if contest.places else []),
-        *("tied - 1 AS ties", "cells", f"known AS {name_sql(contest.known)}"),
+        *("tied - 1 AS ties", "cells", f"known AS {name_sql(contest.known)}", *contest.doubts.columns),
     ]
     order = grouped_order(table, contest.by, "e.{}", "e.{}")
     lines = [
@@ -86,7 +89,8 @@ def winners_query(table: Table, files: str, where: Where, contest: Contest) -> Q
 
 def _cells(files: str, where: Where, contest: Contest, ranks: Sequence[str]) -> str:
     """`c`: all cells, each with its place in the cube and whether it may win."""
-    names = dict.fromkeys([*(column.name for column in (*contest.by, *contest.carried)), *contest.reads])
+    own = (column.name for column in (*contest.by, *contest.carried))
+    names = dict.fromkeys([*own, *contest.reads, *contest.doubts.measures])
     flags = f"{contest.may_win} AS candidate"
     if contest.first_rank:
         flags += f", {contest.may_win} AND {contest.first_rank} AS of_first_rank"
@@ -112,7 +116,8 @@ def _extremes(contest: Contest, ranks: Sequence[str]) -> str:
             f"coalesce(nullif(count(*) {of_first}, 0), count(*) FILTER (WHERE candidate)) AS known",
             f"count(*) {of_first} > 0 AS first_rank_alone",
         ]
-    selected = ", ".join([*contest.keys, *figures, *(f"min({rank}) AS {rank}" for rank in ranks)])
+    figures += [*contest.doubts.counts("candidate"), *(f"min({rank}) AS {rank}" for rank in ranks)]
+    selected = ", ".join([*contest.keys, *figures])
     return f"e AS (\n  SELECT {selected}\n  FROM c{_group(contest.keys)}\n)"
 
 

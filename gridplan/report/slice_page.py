@@ -8,7 +8,7 @@ from typing import Any
 from gridplan.query.answer import AnswerColumn
 from gridplan.report.aligned import aligned
 from gridplan.report.frames import number_text
-from gridplan.report.record.markdown import escaped
+from gridplan.report.plain_text import escaped
 
 __all__ = ["markdown_table", "rows_as_dicts", "slice_table"]
 

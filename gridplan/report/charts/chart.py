@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.errors import MissingExtraError
 from gridplan.report.charts.rows import collected
-from gridplan.report.charts.texts import lines, printable
+from gridplan.report.charts.texts import lines
 from gridplan.report.charts.theme import HATCHES, configuration, hatches_svg
+from gridplan.report.plain_text import printable
 from gridplan.spreadsheet import harmless
 
 if TYPE_CHECKING:

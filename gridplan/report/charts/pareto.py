@@ -16,7 +16,8 @@ from gridplan.report.charts.figures import figure_text, head_height
 from gridplan.report.charts.pareto_draw import Picture, draw
 from gridplan.report.charts.rows import Row, frame, plain
 from gridplan.report.charts.source import Source, axes_of_source
-from gridplan.report.charts.texts import axis_title, place_text, printable, short_labels
+from gridplan.report.charts.texts import axis_title, place_text, short_labels
+from gridplan.report.plain_text import printable
 from gridplan.sensitivity.axes import named, split_axes
 from gridplan.sensitivity.pareto import directions
 from gridplan.sensitivity.pareto import pareto as front_of

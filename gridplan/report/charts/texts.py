@@ -7,6 +7,7 @@ from unicodedata import combining, east_asian_width
 
 from gridplan.dictionary import dictionary
 from gridplan.quantities import format_label
+from gridplan.report.plain_text import printable
 
 __all__ = [
     "CONSTRAINTS",
@@ -14,7 +15,6 @@ __all__ = [
     "axis_title",
     "lines",
     "place_text",
-    "printable",
     "sentence",
     "share_text",
     "short_labels",
@@ -65,15 +65,6 @@ def sentence(text: str) -> str:
     ('Decode TPOT binds', 'usd_per_hour is least')
     """
     return text if "_" in text.split(" ")[0] else text[:1].upper() + text[1:]
-
-
-def printable(text: str) -> str:
-    """The text in one line, without signs that XML cannot hold or that would turn its direction.
-
-    >>> printable("a\\nb\\x00")
-    'a b?'
-    """
-    return "".join(sign if sign.isprintable() else "?" for sign in " ".join(str(text).split()))
 
 
 def short_labels(labels: Iterable[str], most: int = 28) -> dict[str, str]:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from gridplan.report.charts.texts import printable
+from gridplan.report.plain_text import escaped
 from gridplan.report.record.document import ROLES, STATES, Figure, Note, Record, Section, Table
 
-__all__ = ["escaped", "markdown_page"]
-
-
-def escaped(text: str) -> str:
-    """A text that Markdown shows as it is, in one line: no markup, no HTML, no new cell of a table.
-
-    >>> escaped("<b>a|b</b> *c*")
-    '&lt;b&gt;a\\\\|b&lt;/b&gt; \\\\*c\\\\*'
-    """
-    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*\[\]|~])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", lambda found: f"\\{found[0]}", plain)
+__all__ = ["markdown_page"]
 
 
 def markdown_page(record: Record, pictures: Mapping[str, str] | None = None) -> str:

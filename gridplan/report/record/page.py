@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from gridplan.report.charts.chart import NARROW, WIDE, Chart
-from gridplan.report.charts.texts import printable
 from gridplan.report.charts.theme import DARK
+from gridplan.report.plain_text import printable
 from gridplan.report.record.document import ROLES, STATES, Figure, Note, Record, Table
 
 __all__ = ["html_page"]
