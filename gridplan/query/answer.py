@@ -18,6 +18,8 @@ class AnswerColumn:
     name: str
     dtype: Kind
     meta: Mapping[str, str] = field(default_factory=dict, hash=False)
+    is_axis: bool = False
+    """Whether its values are labels, which people write as they read them."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Query:
 
 def like(column: Column, name: str | None = None, dtype: Kind | None = None) -> AnswerColumn:
     """A column with the meaning of one of the cube."""
-    return AnswerColumn(name or column.name, dtype or column.dtype, column.meta)
+    return AnswerColumn(name or column.name, dtype or column.dtype, column.meta, column.role == "axis" and name is None)
 
 
 def counted(name: str, meaning: str) -> AnswerColumn:

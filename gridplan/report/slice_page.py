@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gridplan.quantities import format_label
 from gridplan.query.answer import AnswerColumn
 from gridplan.report.aligned import aligned
 from gridplan.report.frames import number_text
@@ -17,7 +18,7 @@ Rows = Sequence[Sequence[Any]]
 
 def slice_table(columns: Sequence[AnswerColumn], rows: Rows) -> str:
     """The rows as aligned text: labels to the left, numbers to the right, a dash for null."""
-    cells = [[column.name, *(number_text(row[place]) for row in rows)] for place, column in enumerate(columns)]
+    cells = [[column.name, *(_shown(column, row[place]) for row in rows)] for place, column in enumerate(columns)]
     return "\n".join(aligned(cells, [column.dtype in ("int64", "float64") for column in columns]))
 
 
@@ -26,7 +27,13 @@ def markdown_table(columns: Sequence[AnswerColumn], rows: Iterable[Sequence[Any]
     yield "| " + " | ".join(escaped(column.name) for column in columns) + " |"
     yield "|" + "|".join("---:" if column.dtype in ("int64", "float64") else "---" for column in columns) + "|"
     for row in rows:
-        yield "| " + " | ".join(escaped(number_text(value)) for value in row) + " |"
+        shown = (_shown(column, value) for column, value in zip(columns, row, strict=True))
+        yield "| " + " | ".join(map(escaped, shown)) + " |"
+
+
+def _shown(column: AnswerColumn, value: Any) -> str:
+    """A value for people; a label with all its digits, since it may be pasted into the next question."""
+    return format_label(value) if column.is_axis and value is not None else number_text(value)
 
 
 def rows_as_dicts(columns: Sequence[AnswerColumn], rows: Rows) -> list[dict[str, Any]]:
