@@ -38,16 +38,19 @@ def number_sql(number: float) -> str:
     return written if "e" in written or len(digits) <= _EXACT_DIGITS else f"{written}e0"
 
 
+_COUNTS = ("cells", "candidates", "ties")
+
+
 def name_sql(name: str) -> str:
     """The name of a column; in quotes unless it is one of the data dictionary, or made from one (`count_replicas`).
 
-    None of these is a word of SQL.
+    None of these is a word of SQL, and neither are those that count cells.
 
     >>> name_sql("gpu"), name_sql("gpu_rank"), name_sql("order")
     ('gpu', 'gpu_rank', '"order"')
     """
     known = dictionary()
-    plain = name in known or name.removesuffix("_rank") in known or name.partition("_")[2] in known
+    plain = name in _COUNTS or name in known or name.removesuffix("_rank") in known or name.partition("_")[2] in known
     return name if plain else f'"{name}"'
 
 

@@ -13,7 +13,7 @@ import pytest
 from gridplan.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("charts.md", "report.md")
+PAGES = ("charts.md", "report.md", "slice.md")
 
 
 def commands(page: str) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -77,7 +78,7 @@ def consoles() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "output"), consoles(), ids=[command for command, _ in consoles()])
 def test_the_commands_print_what_readme_shows(folder: Path, process: Run, command: str, output: str) -> None:
-    arguments = command.split()
+    arguments = shlex.split(command)
     if "-o" in arguments:
         arguments.append("--force")
     said = process(arguments=arguments, folder=folder)
