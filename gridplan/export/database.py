@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from gridplan.export.rows import Rows
+from gridplan.export.rows import MEMORY, Rows
 from gridplan.export.star import Star, key_of
-from gridplan.query.database import open_database
+from gridplan.query.database import duckdb_errors, open_database
 from gridplan.query.text import name_sql, text_sql
 
 __all__ = ["STORAGE_VERSION", "write_database"]
@@ -27,7 +27,7 @@ def write_database(
 
     Units and meanings are comments on the columns of `fact`.
     """
-    with open_database() as db:
+    with duckdb_errors(path, "written"), open_database(MEMORY) as db:
         attached = f"ATTACH {text_sql(str(path))} AS made"
         try:
             db.execute(f"{attached} (STORAGE_VERSION '{STORAGE_VERSION}')")

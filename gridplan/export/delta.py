@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gridplan.errors import MissingExtraError
+from gridplan.errors import MissingExtraError, StoreError
 
 __all__ = ["needs_delta", "write_delta"]
 
@@ -27,20 +27,24 @@ def write_delta(
 ) -> None:
     """Write one table, or with `force` the next version of the one that is there; older versions stay readable.
 
-    The meaning of a column is its comment. Raises OSError, and what deltalake raises.
+    The meaning of a column is its comment. Raises StoreError for a disk that refuses.
     """
     from deltalake import WriterProperties, write_deltalake
+    from deltalake.exceptions import DeltaError
 
     described = pa.schema([_commented(field) for field in schema])
     batches = (batch for table in tables for batch in table.cast(described).to_batches())
-    write_deltalake(
-        folder,
-        pa.RecordBatchReader.from_batches(described, batches),
-        mode="overwrite" if force else "error",
-        schema_mode="overwrite" if force else None,
-        name=name,
-        writer_properties=WriterProperties(compression=_CODECS[compression]),
-    )
+    try:
+        write_deltalake(
+            folder,
+            pa.RecordBatchReader.from_batches(described, batches),
+            mode="overwrite" if force else "error",
+            schema_mode="overwrite" if force else None,
+            name=name,
+            writer_properties=WriterProperties(compression=_CODECS[compression]),
+        )
+    except DeltaError as error:
+        raise StoreError(f"{folder} cannot be written: {str(error).splitlines()[0]}") from error
 
 
 def _commented(field: pa.Field) -> pa.Field:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gridplan.errors import StoreError
-from gridplan.store.files import landing, make_folder, store_errors
+from gridplan.store.files import discard, landing, make_folder, store_errors
 
 __all__ = ["check_free", "new_file", "new_folder"]
 
@@ -30,6 +30,9 @@ def check_free(path: Path, force: bool, ours: Callable[[Path], bool] = lambda pa
 def new_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to, which becomes `path`. Raises StoreError for a disk that refuses."""
     with store_errors("write", path), landing(path) as temporary:
+        # A killed export may have left one, and a database would be opened and gone on with.
+        discard(temporary)
+        discard(temporary.with_name(f"{temporary.name}.wal"))
         yield temporary
 
 

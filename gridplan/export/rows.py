@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gridplan.errors import ContractError, Problem
 from gridplan.query.answer import Query
-from gridplan.query.database import batches, needs_sql, open_database, reading_files
+from gridplan.query.database import batches, duckdb_errors, needs_sql, open_database
 from gridplan.query.files import files_sql, held_parts, held_positions
 from gridplan.query.select import cells_query
 from gridplan.query.table import Table, open_table
@@ -21,10 +21,14 @@ from gridplan.store.columns import Column
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Rows", "open_rows"]
+__all__ = ["MEMORY", "Rows", "open_rows"]
 
 STATUS = ("status", "infeasible_reason", "binding_constraint")
 """Measures that every export has: a row without a plan says so."""
+
+
+MEMORY = "1GB"
+"""What DuckDB may hold while it hands rows over (policy); what is beyond goes to the disk."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Rows:
 
     def figures(self, selected: str, rest: str = "") -> list[tuple[Any, ...]]:
         """The answer to `SELECT selected` over these rows; `rest` is what follows WHERE. Raises StoreError."""
-        with reading_files(self.table.folder):
+        with duckdb_errors(self.table.folder):
             return self.db.execute(
                 f"SELECT {selected} FROM read_parquet({self.files}) {self.where.clause} {rest}"
             ).fetchall()
@@ -54,12 +58,12 @@ class Rows:
 
     def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
         """The answer to a query, a batch at a time. Raises StoreError for a damaged file."""
-        with reading_files(self.table.folder):
+        with duckdb_errors(self.table.folder):
             yield from batches(self.db, query.sql)
 
     def read(self, query: Query) -> pa.Table:
         """The whole answer to a query. Raises StoreError for a damaged file."""
-        with reading_files(self.table.folder):
+        with duckdb_errors(self.table.folder):
             found: pa.Table = batches(self.db, query.sql).read_all()
         return found
 
@@ -93,7 +97,7 @@ def open_rows(folder: str | Path, where: str | Iterable[str] = (), measures: Seq
             wanted.add(column.name)
     if problems:
         raise ContractError(problems)
-    db = open_database()
+    db = open_database(MEMORY)
     parts = held_parts(table, held_positions(db, table, condition))
     table.check(parts)
     kept = [c for c in table.columns if c.role != "measure" or not measures or c.name in wanted]

@@ -15,7 +15,7 @@ from gridplan.errors import MissingExtraError, StoreError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["batches", "needs_sql", "open_database", "reading_files"]
+__all__ = ["batches", "duckdb_errors", "needs_sql", "open_database"]
 
 ROWS_PER_BATCH = 65_536
 """Rows handed over at once (policy): some 60 MB of a cube with all its columns."""
@@ -27,13 +27,15 @@ def needs_sql() -> None:
         raise MissingExtraError("slices are read by duckdb and sqlglot", "sql")
 
 
-def open_database(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
-    """A connection that keeps footers it has read and installs nothing."""
+def open_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection that keeps footers it has read and installs nothing; `memory` is what it may hold (`1GB`)."""
     needs_sql()
     import duckdb
 
     own: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    db = duckdb.connect(path, config=own)
+    db = duckdb.connect(config=own)
+    if memory is not None:
+        db.execute("SET memory_limit = ?", [memory])
     # Left to itself it would spill into the working directory; the folder is made when it is needed.
     db.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"gridplan-{os.getpid()}")])
     # It would guess that a table of groups is as long as the cube, and keep the cube in memory to join the two.
@@ -53,11 +55,11 @@ def batches(db: duckdb.DuckDBPyConnection, sql: str) -> Any:
 
 
 @contextlib.contextmanager
-def reading_files(folder: Path) -> Iterator[None]:
+def duckdb_errors(folder: Path, doing: str = "read") -> Iterator[None]:
     """Turn what DuckDB says about a file, the disk or the memory into one StoreError."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        raise StoreError(f"{folder} cannot be read: {str(error).splitlines()[0]}") from error
+        raise StoreError(f"{folder} cannot be {doing}: {str(error).splitlines()[0]}") from error

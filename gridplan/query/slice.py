@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.query.answer import AnswerColumn, Query
-from gridplan.query.database import batches, needs_sql, open_database, reading_files
+from gridplan.query.database import batches, duckdb_errors, needs_sql, open_database
 from gridplan.query.doubts import Doubts, doubts_of
 from gridplan.query.files import files_sql, held_parts, held_positions
 from gridplan.query.select import AGGREGATES, cells_query, grouped_query
@@ -55,7 +55,7 @@ class Slice:
 
     def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
         """The answer, or its first rows; None for null. Raises StoreError for a damaged file."""
-        with reading_files(self.table.folder):
+        with duckdb_errors(self.table.folder):
             answer = self._db.execute(self.sql)
             found = answer.fetchall() if most is None or self.doubts.measures else answer.fetchmany(most)
         width = len(self.columns)
@@ -69,7 +69,7 @@ class Slice:
 
         width = len(self.columns)
         counts = [0] * len(self.doubts.measures)
-        with reading_files(self.table.folder):
+        with duckdb_errors(self.table.folder):
             for batch in batches(self._db, self.sql):
                 counts = [count + (pc.sum(batch[width + at]).as_py() or 0) for at, count in enumerate(counts)]
                 yield batch.select(range(width))
