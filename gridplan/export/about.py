@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -12,39 +12,46 @@ from gridplan.store.dims import METRIC_KEYS, metric_rows
 
 __all__ = ["ABOUT_SCHEMA", "about", "dictionary_table"]
 
-ABOUT_SCHEMA = pa.schema([("topic", pa.string()), ("item", pa.string()), ("value", pa.string())])
+ABOUT_SCHEMA = pa.schema([("topic", pa.string()), ("item", pa.string()), ("value", pa.string()), ("count", pa.int64())])
+"""What is said of an item is a text or a number of something."""
+
+Entry = tuple[str, str, str | None, int | None]
 
 
 def about(rows: Rows) -> pa.Table:
-    """Topic, item and value of everything known: the cube, its axes, the condition, counts of rows by status."""
-    origin, attrs = rows.table.manifest.origin, rows.table.manifest.attrs
-    said = [
-        ("cube", "grid", origin.grid_name),
-        ("cube", "description", str(attrs.get("description", ""))),
-        ("cube", "grid_sha256", origin.grid_sha256),
-        ("cube", "catalog_sha256", origin.catalog_sha256),
-        ("cube", "gridplan_version", origin.package_version),
-        ("cube", "cells", str(rows.table.manifest.layout.cells)),
-        ("rows", "condition", rows.where.sql),
-        ("rows", "rows", str(rows.count())),
-        *(("axes", axis.name, f"{len(axis.labels)} labels") for axis in rows.table.axes),
-        *_counts(rows),
-    ]
-    if rows.table.manifest.options.get("drop_infeasible"):
-        said.append(("rows", "left out", "cells without a plan, when the cube was written"))
-    columns = zip(*[entry for entry in said if entry[2] != ""], strict=True)
-    return pa.table([pa.array(column, pa.string()) for column in columns], schema=ABOUT_SCHEMA)
+    """Topic, item and what is known of it: the cube, its axes, the condition, rows by status and by what binds."""
+    entries = [*_origin(rows), *_sizes(rows), *_counts(rows)]
+    columns = zip(*(entry for entry in entries if entry[2:] != ("", None)), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, ABOUT_SCHEMA, strict=True)]
+    return pa.table(arrays, schema=ABOUT_SCHEMA)
 
 
-def _counts(rows: Rows) -> Sequence[tuple[str, str, str]]:
+def _origin(rows: Rows) -> Iterator[Entry]:
+    origin, manifest = rows.table.manifest.origin, rows.table.manifest
+    yield "cube", "grid", origin.grid_name, None
+    yield "cube", "description", str(manifest.attrs.get("description", "")), None
+    yield "cube", "grid_sha256", origin.grid_sha256, None
+    yield "cube", "catalog_sha256", origin.catalog_sha256, None
+    yield "cube", "gridplan_version", origin.package_version, None
+    yield "rows", "condition", rows.where.sql, None
+    if manifest.options.get("drop_infeasible"):
+        yield "rows", "left out", "cells without a plan, when the cube was written", None
+
+
+def _sizes(rows: Rows) -> Iterator[Entry]:
+    yield "cube", "cells", None, rows.table.manifest.layout.cells
+    yield "rows", "rows", None, rows.count()
+    for axis in rows.table.axes:
+        yield "axes", axis.name, None, len(axis.labels)
+
+
+def _counts(rows: Rows) -> Iterator[Entry]:
     """Rows by status, by what binds and by why there is no plan; the most frequent first."""
-    found = []
     for name in STATUS:
         if rows.table.column(name) is not None:
             label = name_sql(name)
             counts = rows.figures(f"{label}, count(*)", f"GROUP BY {label} ORDER BY count(*) DESC, {label}")
-            found += [(name, label, str(count)) for label, count in counts if label is not None]
-    return found
+            yield from ((name, said, None, count) for said, count in counts if said is not None)
 
 
 def dictionary_table(rows: Rows) -> pa.Table:
