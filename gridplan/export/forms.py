@@ -92,7 +92,7 @@ def _csv(export: Export) -> None:
     schema, tables = export.cell_tables(ROW_GROUP_ROWS)
     changed = 0
     with ExitStack() as files:
-        paths = [export.output, _beside(export.output, "schema.json"), _beside(export.output, "best.csv")]
+        paths = [export.output, *(_beside(export.output, ending) for ending in _BESIDE[".csv"])]
         with files.enter_context(new_file(paths[0])).open("wb") as sink:
             export.written[str(paths[0])], changed = write_csv(sink, schema, tables)
         files.enter_context(new_file(paths[1])).write_text(csv_schema(schema), encoding="utf-8")
@@ -100,6 +100,7 @@ def _csv(export: Export) -> None:
             with files.enter_context(new_file(paths[2])).open("wb") as sink:
                 export.written[str(paths[2])], more = write_csv(sink, export.best.schema, [export.best])
                 changed += more
+            files.enter_context(new_file(paths[3])).write_text(csv_schema(export.best.schema), encoding="utf-8")
     export.warnings += filter(None, [rows_warning(export.written[str(paths[0])])])
     if changed:
         said = "texts begin like a formula: each has an apostrophe in front, so that no spreadsheet runs it"
@@ -181,7 +182,7 @@ class Form:
                 check_free(_beside(output, ending), force)
 
 
-_BESIDE: Mapping[str, tuple[str, ...]] = {".parquet": ("best.parquet",), ".csv": ("schema.json", "best.csv")}
+_BESIDE: Mapping[str, tuple[str, ...]] = {".parquet": ("best.parquet",), ".csv": ("schema.json", "best.csv", "best_schema.json")}
 
 FORMS: Mapping[str, Form] = {
     "star": Form(_star, "", _is_star),
