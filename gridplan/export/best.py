@@ -13,6 +13,7 @@ from gridplan.query.answer import AnswerColumn, counted, like
 from gridplan.query.arrow import schema_of
 from gridplan.query.best import CANDIDATES, best_query
 from gridplan.query.gather import rows_at
+from gridplan.query.order import rank_of
 from gridplan.sensitivity.roles import axis_role
 from gridplan.store.columns import Column
 
@@ -55,7 +56,7 @@ def best_table(rows: Rows, by: Sequence[Column], measure: Column) -> pa.Table:
     """One row for each combination of labels of `by`, in the order of the cube: the plan with the least measure.
 
     The columns are those of the rows, then `cells`, `candidates` and `ties`. Where no cell is a candidate, all but the
-    labels of `by` and the counts is null.
+    labels of `by`, their ranks and the counts is null.
     """
     found = rows.read(best_query(rows.table, rows.files, rows.where, by, measure))
     rest = [column for column in rows.columns if column not in by]
@@ -68,6 +69,12 @@ def best_table(rows: Rows, by: Sequence[Column], measure: Column) -> pa.Table:
     columns = {column.name: found.column(column.name) for column in by}
     columns |= {column.name: gathered.column(column.name).take(index) for column in rest}
     columns |= {name: found.column(name) for name in COUNTS}
+    for column in by:
+        axis, rank = rows.table.axis(column.name), rank_of(rows.table, column)
+        if axis is not None and rank in columns:
+            # Known of a label also where nothing may be chosen: tables are sorted by it, and joined.
+            labels = pa.array(axis.labels, pa.string())
+            columns[rank] = pc.index_in(columns[column.name], value_set=labels).cast(pa.int64())
     own = [*map(like, rows.columns), *_counts()]
     schema = schema_of([column for column in own if column.name in columns])
     return pa.table([columns[name] for name in schema.names], schema=schema)
