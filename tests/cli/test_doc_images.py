@@ -54,7 +54,7 @@ def test_a_picture_is_what_its_command_draws(image: Path, process: Run, tmp_path
 
 
 def test_every_picture_is_shown_and_small() -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    pages = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
     for image in sorted((ROOT / "docs" / "images").iterdir()):
         assert f"images/{image.name})" in pages, image.name
         assert image.stat().st_size <= LARGEST, image.name
