@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import gridplan
 from gridplan.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("charts.md", "report.md", "slice.md")
+GUIDE = tuple(f"bi/{page.name}" for page in sorted((ROOT / "docs" / "bi").glob("*.md")))
 
 
 def commands(page: str) -> list[tuple[str, str]]:
@@ -33,11 +35,18 @@ def run(command: str) -> list[str]:
     return [line for line in lines if not line.startswith("warning: prices older")]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cube that pages of the guide hand over."""
+    folder = tmp_path_factory.mktemp("cube") / "quickstart"
+    gridplan.run(gridplan.load_grid(ROOT / "grids" / "quickstart.yaml"), folder)
+    return folder
+
+
+def compare(page: str, folder: Path) -> None:
+    """Run the commands of a page in a folder and hold them against what it shows."""
     for name in ("grids", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    monkeypatch.chdir(tmp_path)
+        (folder / name).symlink_to(ROOT / name)
     shown = commands(page)
     assert shown
     for command, output in shown:
@@ -50,3 +59,19 @@ def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path, m
         rest = iter(real)
         for line in wanted:
             assert line == "..." or line in rest, f"{command}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    compare(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", GUIDE)
+def test_the_commands_of_the_guide_print_what_it_shows(
+    page: str, quickstart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "$ gridplan run" not in (ROOT / "docs" / page).read_text(encoding="utf-8"):
+        (tmp_path / "quickstart").symlink_to(quickstart)
+    compare(page, tmp_path)
