@@ -195,6 +195,9 @@ def test_the_drawing_has_the_tables_and_their_keys(db: Any) -> None:
     assert set(tables) == names
     for name, count in tables.items():
         assert db.execute(f"SELECT count(*) FROM {name}").fetchone() == (int(count.replace(",", "")),)
+    for name in ("metric", "about"):
+        (columns,) = re.findall(rf"^{name} .* rows  ([\w, ]+)", drawing, re.M)
+        assert columns.split(", ") == [row[0] for row in db.execute(f"DESCRIBE {name}").fetchall()]
     keys = dict(re.findall(r"^(dim_\w+) +\d+ rows  (\w+_key) ", drawing, re.M))
     assert set(keys) == {name for name in names if name.startswith("dim_")}
     for name, key in keys.items():
