@@ -182,7 +182,10 @@ class Form:
                 check_free(_beside(output, ending), force)
 
 
-_BESIDE: Mapping[str, tuple[str, ...]] = {".parquet": ("best.parquet",), ".csv": ("schema.json", "best.csv", "best_schema.json")}
+_BESIDE: Mapping[str, tuple[str, ...]] = {
+    ".parquet": ("best.parquet",),
+    ".csv": ("schema.json", "best.csv", "best_schema.json"),
+}
 
 FORMS: Mapping[str, Form] = {
     "star": Form(_star, "", _is_star),
