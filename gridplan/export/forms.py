@@ -17,7 +17,7 @@ from gridplan.export.csv_file import csv_schema, write_csv
 from gridplan.export.landing import check_free, new_file, new_folder
 from gridplan.export.parquet_file import ROW_GROUP_ROWS, write_parquet
 from gridplan.export.rows import Rows
-from gridplan.export.star import star_of
+from gridplan.export.star import Star, star_of
 from gridplan.query.arrow import schema_of
 from gridplan.spreadsheet import ROWS, rows_warning
 from gridplan.store.files import make_folder, store_errors
@@ -46,10 +46,12 @@ class Export:
         """Write a small table to a Parquet file."""
         return write_parquet(path, table.schema, [table], self.rows.table.manifest.origin, self.compression)
 
-    def small(self) -> dict[str, pa.Table]:
-        """The tables beside the cells: what is known, the data dictionary, the winners."""
+    def small(self, star: Star | None = None) -> dict[str, pa.Table]:
+        """The tables beside the cells: what is known, the data dictionary, the winners; of a star the axes."""
         found = {"about": about(self.rows), "metric": dictionary_table(self.rows)}
-        return found if self.best is None else {**found, "best": self.best}
+        if self.best is not None:
+            found["best"] = self.best if star is None else star.keyed(self.best)
+        return found if star is None else {**star.tables, **found}
 
     def cell_tables(self, rows: int) -> tuple[pa.Schema, Iterator[pa.Table]]:
         """The cells in tables of `rows` rows, with their schema."""
@@ -61,7 +63,7 @@ class Export:
 def _star(export: Export) -> None:
     star, origin = star_of(export.rows), export.rows.table.manifest.origin
     with new_folder(export.output) as folder:
-        for name, table in {**star.tables, **export.small()}.items():
+        for name, table in export.small(star).items():
             export.written[name] = export.parquet(folder / f"{name}.parquet", table)
         make_folder(folder / "fact")
         tables = rechunked(star.schema, star.facts(export.rows.batches(star.query)), ROW_GROUP_ROWS)
@@ -134,7 +136,7 @@ def _duckdb(export: Export) -> None:
     star = star_of(export.rows)
     facts = star.facts(export.rows.batches(star.query))
     with new_file(export.output) as path:
-        export.written |= write_database(path, export.rows, star, {**star.tables, **export.small()}, facts)
+        export.written |= write_database(path, export.rows, star, export.small(star), facts)
 
 
 def _delta(export: Export) -> None:

@@ -56,6 +56,14 @@ class Star:
             columns = [self._key(batch, place, column.name) for place, column in enumerate(self.columns)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
+    def keyed(self, table: pa.Table) -> pa.Table:
+        """A table that has labels of the axes, with their keys before them: null where a label is."""
+        for axis in reversed([name for name in self.dims if name in table.column_names]):
+            dim = self.dims[axis]
+            keys = pc.index_in(table.column(axis), value_set=dim.column(axis).combine_chunks()).cast(pa.int64())
+            table = table.add_column(0, dim.schema.field(key_of(axis)), keys)
+        return table
+
     def _key(self, batch: pa.RecordBatch, place: int, name: str) -> pa.Array:
         values = batch.column(place)
         labels = self.labels.get(name)

@@ -125,11 +125,12 @@ def test_winners_of_power_bi_tie_in_the_same_order(db: Any) -> None:
     }
 
 
-def test_a_rank_in_best_is_the_key_of_its_label(db: Any) -> None:
-    joined = "SELECT count(*) FROM best AS b JOIN dim_model AS d ON b.model_rank = d.model_key AND b.model = d.model"
-    assert db.execute(joined).fetchone() == (600,)
-    numbers = "dim_context_tokens USING (context_tokens) JOIN dim_arrival_rate USING (arrival_rate)"
-    assert db.execute(f"SELECT count(*) FROM best JOIN {numbers}").fetchone() == (600,)
+def test_best_is_related_by_the_keys_of_its_labels(db: Any) -> None:
+    for axis in ("model", "context_tokens", "arrival_rate", "gpu"):
+        joined = f"SELECT count(*) FROM best JOIN dim_{axis} AS d USING ({axis}_key) WHERE best.{axis} = d.{axis}"
+        with_label = f"SELECT count({axis}) FROM best"
+        assert db.execute(joined).fetchone() == db.execute(with_label).fetchone()
+    assert db.execute("SELECT count(*), count(model_key), count(gpu_key) FROM best").fetchone() == (600, 600, 510)
 
 
 @pytest.fixture(scope="module")

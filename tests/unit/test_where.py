@@ -78,7 +78,7 @@ def test_what_cannot_be_is_said(said: str, message: str, table: Table) -> None:
 
 
 def test_all_problems_are_said_at_once(table: Table) -> None:
-    said = ["gpu = 'h100' and rho_target = 0.71", "modle = 'x'", "gpu ="]
+    said = ["gpu = 'h100' and rho_target = 0.71", "modl = 'x'", "gpu ="]
     with pytest.raises(ContractError) as found:
         read_where(said, table)
     assert len(found.value.problems) == 4
