@@ -33,7 +33,7 @@ def _origin(rows: Rows) -> Iterator[Entry]:
     yield "cube", "grid_sha256", origin.grid_sha256, None
     yield "cube", "catalog_sha256", origin.catalog_sha256, None
     yield "cube", "gridplan_version", origin.package_version, None
-    yield "rows", "condition", rows.where.sql, None
+    yield "rows", "condition", rows.source.where.sql, None
     if manifest.options.get("drop_infeasible"):
         yield "rows", "left out", "cells without a plan, when the cube was written", None
 

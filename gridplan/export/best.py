@@ -58,7 +58,7 @@ def best_table(rows: Rows, by: Sequence[Column], measure: Column) -> pa.Table:
     The columns are those of the rows, then `cells`, `candidates` and `ties`. Where no cell is a candidate, all but the
     labels of `by`, their ranks and the counts is null.
     """
-    found = rows.read(best_query(rows.table, rows.files, rows.where, by, measure))
+    found = rows.read(best_query(rows.source, by, measure))
     rest = [column for column in rows.columns if column not in by]
     places = found.column("place").combine_chunks()
     known = places.drop_null().to_numpy()

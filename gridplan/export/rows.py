@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from gridplan.errors import ContractError, Problem
 from gridplan.query.answer import Query
-from gridplan.query.database import batches, duckdb_errors, needs_sql, open_database
-from gridplan.query.files import files_sql, held_parts, held_positions
+from gridplan.query.database import batches, duckdb_errors
 from gridplan.query.select import cells_query
-from gridplan.query.table import Table, open_table
-from gridplan.query.where import Where, read_where
+from gridplan.query.source import Source, asked_of, source_of
+from gridplan.query.table import Table
 from gridplan.store.columns import Column
-
-if TYPE_CHECKING:
-    import duckdb
 
 __all__ = ["MEMORY", "Rows", "open_rows"]
 
 STATUS = ("status", "infeasible_reason", "binding_constraint")
 """Measures that every export has: a row without a plan says so."""
-
 
 MEMORY = "1GB"
 """What DuckDB may hold while it hands rows over (policy); what is beyond goes to the disk."""
@@ -35,17 +30,19 @@ MEMORY = "1GB"
 class Rows:
     """Cells of a stored cube; `columns` are those handed over, in the order of its files."""
 
-    table: Table
+    source: Source
     columns: tuple[Column, ...]
-    where: Where
-    files: str
-    db: duckdb.DuckDBPyConnection
+
+    @property
+    def table(self) -> Table:
+        """The cube that they are of."""
+        return self.source.table
 
     def figures(self, selected: str, rest: str = "") -> list[tuple[Any, ...]]:
         """The answer to `SELECT selected` over these rows; `rest` is what follows WHERE. Raises StoreError."""
         with duckdb_errors(self.table.folder):
-            return self.db.execute(
-                f"SELECT {selected} FROM read_parquet({self.files}) {self.where.clause} {rest}"
+            return self.source.db.execute(
+                f"SELECT {selected} FROM read_parquet({self.source.files}) {self.source.where.clause} {rest}"
             ).fetchall()
 
     def count(self) -> int:
@@ -54,17 +51,17 @@ class Rows:
 
     def query(self, columns: Sequence[Column] | None = None) -> Query:
         """The rows, in the order of the cube."""
-        return cells_query(self.files, self.where, columns or self.columns)
+        return cells_query(self.source, columns or self.columns)
 
     def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
         """The answer to a query, a batch at a time. Raises StoreError for a damaged file."""
         with duckdb_errors(self.table.folder):
-            yield from batches(self.db, query.sql)
+            yield from batches(self.source.db, query.sql)
 
     def read(self, query: Query) -> pa.Table:
         """The whole answer to a query. Raises StoreError for a damaged file."""
         with duckdb_errors(self.table.folder):
-            found: pa.Table = batches(self.db, query.sql).read_all()
+            found: pa.Table = batches(self.source.db, query.sql).read_all()
         return found
 
 
@@ -82,12 +79,7 @@ def open_rows(folder: str | Path, where: str | Iterable[str] = (), measures: Seq
     MissingExtraError
         When the extra `sql` is not installed.
     """
-    needs_sql()
-    table, problems, condition = open_table(folder), list[Problem](), Where()
-    try:
-        condition = read_where([where] if isinstance(where, str) else list(where), table)
-    except ContractError as error:
-        problems += error.problems
+    table, condition, problems = asked_of(folder, where)
     wanted = set(STATUS)
     for name in measures:
         column = table.column(name)
@@ -97,8 +89,5 @@ def open_rows(folder: str | Path, where: str | Iterable[str] = (), measures: Seq
             wanted.add(column.name)
     if problems:
         raise ContractError(problems)
-    db = open_database(MEMORY)
-    parts = held_parts(table, held_positions(db, table, condition))
-    table.check(parts)
     kept = [c for c in table.columns if c.role != "measure" or not measures or c.name in wanted]
-    return Rows(table, tuple(kept), condition, files_sql(table, parts), db)
+    return Rows(source_of(table, condition, MEMORY), tuple(kept))

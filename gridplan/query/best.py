@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.query.answer import Query
+from gridplan.query.source import Source
 from gridplan.query.table import Table
-from gridplan.query.where import Where
 from gridplan.query.winners import Contest, winners_query
 from gridplan.store.columns import Column
 
@@ -17,19 +17,19 @@ CANDIDATES = "candidates"
 """The column of a table of winners that counts the cells that were compared; 0 where nothing may be chosen."""
 
 
-def best_query(table: Table, files: str, where: Where, by: Sequence[Column], measure: Column) -> Query:
+def best_query(source: Source, by: Sequence[Column], measure: Column) -> Query:
     """One row for each combination of labels of `by`: the least `measure` of a plan, and its place in the cube.
 
     A plan is a candidate by the rules of `gridplan.cheapest`: the cell has one, its fleet holds it
     (`fleet_sufficient`), limits are held (`slo_held`), the measure has a value, and its rate is comparable: not scaled
     by an anchor out of range, and measured wherever another one of the same row is.
     """
-    conditions = dict(_conditions(table))
-    first_rank = "capacity_source = 'measured'" if table.column("capacity_source") is not None else ""
+    conditions = dict(_conditions(source.table))
+    first_rank = "capacity_source = 'measured'" if source.table.column("capacity_source") is not None else ""
     reads = [*conditions, *(["capacity_source"] if first_rank else [])]
     candidate = " AND ".join(conditions.values())
     contest = Contest(by, [measure], "argmin", CANDIDATES, candidate, first_rank, reads, places=True)
-    return winners_query(table, files, where, contest)
+    return winners_query(source, contest)
 
 
 def _conditions(table: Table) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from gridplan.query.answer import AnswerColumn, Query, counted, like
 from gridplan.query.doubts import Doubts
 from gridplan.query.order import grouped_order
-from gridplan.query.table import Table
+from gridplan.query.source import Source
 from gridplan.query.text import listed, name_sql
-from gridplan.query.where import Where
 from gridplan.store.columns import Column
 
 __all__ = ["AGGREGATES", "cells_query", "grouped_query"]
@@ -21,16 +20,18 @@ AGGREGATES = {
 """Figures of many cells (of those that have a value), and what SQL calls each."""
 
 
-def cells_query(files: str, where: Where, columns: Sequence[Column]) -> Query:
+def cells_query(source: Source, columns: Sequence[Column]) -> Query:
     """The cells themselves, in the order of the cube."""
-    lines = [f"SELECT {listed(column.name for column in columns)}", f"FROM read_parquet({files})", where.clause]
+    lines = [
+        f"SELECT {listed(column.name for column in columns)}",
+        f"FROM read_parquet({source.files})",
+        source.where.clause,
+    ]
     return Query("\n".join(filter(None, lines)), tuple(map(like, columns)))
 
 
 def grouped_query(
-    table: Table,
-    files: str,
-    where: Where,
+    source: Source,
     by: Sequence[Column],
     measures: Sequence[Column],
     aggregate: str,
@@ -55,9 +56,9 @@ def grouped_query(
         figures.append((f"count({name_sql(column.name)})", about))
     selected = [*keys, *(f"{sql} AS {name_sql(column.name)}" for sql, column in figures)]
     selected += doubts.counts(f"{name_sql(measures[0].name)} IS NOT NULL")
-    lines = [f"SELECT {', '.join(selected)}", f"FROM read_parquet({files})", where.clause]
+    lines = [f"SELECT {', '.join(selected)}", f"FROM read_parquet({source.files})", source.where.clause]
     if by:
-        lines += [f"GROUP BY {', '.join(keys)}", f"ORDER BY {', '.join(grouped_order(table, by, 'min({})'))}"]
+        lines += [f"GROUP BY {', '.join(keys)}", f"ORDER BY {', '.join(grouped_order(source.table, by, 'min({})'))}"]
     columns = (*map(like, by), *(column for _, column in figures))
     return Query("\n".join(filter(None, lines)), columns)
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.query.answer import AnswerColumn, Query
-from gridplan.query.database import batches, duckdb_errors, needs_sql, open_database
+from gridplan.query.database import batches, duckdb_errors
 from gridplan.query.doubts import Doubts, doubts_of
-from gridplan.query.files import files_sql, held_parts, held_positions
 from gridplan.query.select import AGGREGATES, cells_query, grouped_query
-from gridplan.query.table import Table, open_table
+from gridplan.query.source import asked_of, source_of
+from gridplan.query.table import Table
 from gridplan.query.text import names_in
-from gridplan.query.where import Where, read_where
 from gridplan.query.winners import WINNERS, Contest, winners_query
 from gridplan.store.columns import Column
 
@@ -84,33 +83,23 @@ def open_slice(
     agg: str | None = None,
 ) -> Slice:
     """Check a question to the cube in `folder` and write its query; arguments and errors as of `slice_cube`."""
-    needs_sql()
-    table = open_table(folder)
-    problems: list[Problem] = []
-    condition = Where()
-    try:
-        condition = read_where([where] if isinstance(where, str) else list(where), table)
-    except ContractError as error:
-        problems += error.problems
+    table, condition, problems = asked_of(folder, where)
     kept = _columns(table, names_in(by), "by", problems)
     measures = _measures(table, names_in(measure), agg, problems)
     _check_aggregate(agg, kept, measures, problems)
     if problems:
         raise ContractError(problems)
-    db = open_database()
-    parts = held_parts(table, held_positions(db, table, condition))
-    table.check(parts)
-    files = files_sql(table, parts)
+    source = source_of(table, condition)
     doubts = doubts_of(table, condition) if agg in _EXTREMES else Doubts()
     if agg is None:
-        query = cells_query(files, condition, measures)
+        query = cells_query(source, measures)
     elif agg in WINNERS:
         others = [column for column in table.columns if column.role == "axis" and column not in kept]
         contest = Contest(kept, [*measures, *others], agg, f"count_{measures[0].name}", doubts=doubts)
-        query = winners_query(table, files, condition, contest)
+        query = winners_query(source, contest)
     else:
-        query = grouped_query(table, files, condition, kept, measures, agg, doubts)
-    return Slice(table, query, doubts, list(_warnings(table)), db)
+        query = grouped_query(source, kept, measures, agg, doubts)
+    return Slice(table, query, doubts, list(_warnings(table)), source.db)
 
 
 def slice_cube(

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from gridplan.query.answer import AnswerColumn, Query, counted, like
 from gridplan.query.doubts import Doubts
 from gridplan.query.order import PLACE, grouped_order, rank_of
-from gridplan.query.table import Table
+from gridplan.query.source import Source
 from gridplan.query.text import listed, name_sql
-from gridplan.query.where import Where
 from gridplan.store.columns import Column
 
 __all__ = ["TIE", "WINNERS", "Contest", "winners_query"]
@@ -57,22 +56,22 @@ class Contest:
         return " AND ".join(filter(None, [f"{self.names[0]} IS NOT NULL", self.candidate]))
 
 
-def winners_query(table: Table, files: str, where: Where, contest: Contest) -> Query:
+def winners_query(source: Source, contest: Contest) -> Query:
     """One row for each combination of labels of `by` that has cells: the cell with the least (largest) value.
 
     The row holds what the winner carries, null where no cell is a candidate. Of cells that tie, within 1e-9, the first
     in the order of the cube wins, and `ties` counts the others.
     """
-    ranks = [name_sql(rank) for column in contest.by if (rank := rank_of(table, column)) is not None]
+    ranks = [name_sql(rank) for column in contest.by if (rank := rank_of(source.table, column)) is not None]
     given = [
         *(f"e.{key}" for key in contest.keys),
         *(f"winner.{name} AS {name}" for name in contest.names),
         *(["first_place AS place"] if contest.places else []),
         *("tied - 1 AS ties", "cells", f"known AS {name_sql(contest.known)}", *contest.doubts.columns),
     ]
-    order = grouped_order(table, contest.by, "e.{}", "e.{}")
+    order = grouped_order(source.table, contest.by, "e.{}", "e.{}")
     lines = [
-        f"WITH {_cells(files, where, contest, ranks)}, {_extremes(contest, ranks)}, {_first_of_ties(contest)}",
+        f"WITH {_cells(source, contest, ranks)}, {_extremes(contest, ranks)}, {_first_of_ties(contest)}",
         f"SELECT {', '.join(given)}",
         f"FROM e LEFT JOIN w ON {_same(contest.keys, 'w')}",
         *([f"ORDER BY {', '.join(order)}"] if order else []),
@@ -87,7 +86,7 @@ def winners_query(table: Table, files: str, where: Where, contest: Contest) -> Q
     return Query("\n".join(lines), columns)
 
 
-def _cells(files: str, where: Where, contest: Contest, ranks: Sequence[str]) -> str:
+def _cells(source: Source, contest: Contest, ranks: Sequence[str]) -> str:
     """`c`: all cells, each with its place in the cube and whether it may win."""
     own = (column.name for column in (*contest.by, *contest.carried))
     names = dict.fromkeys([*own, *contest.reads, *contest.doubts.measures])
@@ -95,9 +94,11 @@ def _cells(files: str, where: Where, contest: Contest, ranks: Sequence[str]) -> 
     if contest.first_rank:
         flags += f", {contest.may_win} AND {contest.first_rank} AS of_first_rank"
     read = ", ".join([listed(names), *(rank for rank in ranks if rank not in names)])
-    source = f"read_parquet({files}, filename = true, file_row_number = true)"
+    files = f"read_parquet({source.files}, filename = true, file_row_number = true)"
     # Read twice rather than held: all cells of a cube would be kept in memory otherwise.
-    return f"c AS NOT MATERIALIZED (\n  SELECT {read}, {flags}, {PLACE} AS place\n  FROM {source} {where.clause}\n)"
+    return (
+        f"c AS NOT MATERIALIZED (\n  SELECT {read}, {flags}, {PLACE} AS place\n  FROM {files} {source.where.clause}\n)"
+    )
 
 
 def _extremes(contest: Contest, ranks: Sequence[str]) -> str:
