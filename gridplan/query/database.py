@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["batches", "duckdb_errors", "needs_sql", "open_database"]
 
+_FEW = 4
+"""Threads that read where memory is bounded (policy)."""
+
 ROWS_PER_BATCH = 65_536
 """Rows handed over at once (policy): some 60 MB of a cube with all its columns."""
 
@@ -36,6 +39,8 @@ def open_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     db = duckdb.connect(config=own)
     if memory is not None:
         db.execute("SET memory_limit = ?", [memory])
+        # Each thread holds pages of all columns beside that; to write takes longer than to read anyway.
+        db.execute("SET threads = ?", [min(_FEW, os.cpu_count() or 1)])
     # Left to itself it would spill into the working directory; the folder is made when it is needed.
     db.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"gridplan-{os.getpid()}")])
     # It would guess that a table of groups is as long as the cube, and keep the cube in memory to join the two.
