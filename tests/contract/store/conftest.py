@@ -2,65 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-import xarray as xr
+from stored_cubes import Cube
 
-from gridplan.store import (
-    AxisSpec,
-    Column,
-    Layout,
-    Manifest,
-    Origin,
-    WriteOptions,
-    dataset_from_arrays,
-    make_layout,
-    write_dims,
-    write_manifest,
-    write_part,
-)
-from gridplan.store.values import take_block
-
-ORIGIN = Origin("0.1.0", "test", "schema: 1\n", hashlib.sha256(b"schema: 1\n").hexdigest(), "c" * 64)
-
-
-@dataclass
-class Cube:
-    """A layout with its arrays, and the whole way to a finished folder."""
-
-    layout: Layout
-    arrays: dict[str, np.ndarray]
-    attrs: dict[str, Any] = field(default_factory=lambda: {"grid": "test", "cells": 3, "ratio": 0.7, "exact": True})
-
-    def dataset(self) -> xr.Dataset:
-        return dataset_from_arrays(self.layout, self.arrays, self.attrs)
-
-    def write(
-        self,
-        folder: Path,
-        rows_per_part: int | None = 5,
-        options: WriteOptions | None = None,
-        workers: int = 1,
-        dims: dict[str, Any] | None = None,
-    ) -> Path:
-        options = options or WriteOptions(grid_name="test", package_version="0.1.0", block_cells=4)
-        parts = self.layout.parts(rows_per_part)
-        with ThreadPoolExecutor(workers) as pool:
-            jobs = [
-                pool.submit(write_part, folder, self.layout, part, take_block(self.arrays, part.block), options)
-                for part in parts
-            ]
-            receipts = tuple(job.result() for job in jobs)
-        tables = write_dims(folder, self.layout, dims or {}, options)
-        said = {"compression": options.compression}
-        write_manifest(folder, Manifest(self.layout, ORIGIN, parts, receipts, tables, said, self.attrs))
-        return folder
+from gridplan.store import AxisSpec, Column, make_layout
 
 
 def _sample() -> Cube:
