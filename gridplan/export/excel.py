@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +15,16 @@ import pyarrow as pa
 from gridplan.errors import MissingExtraError, StoreError
 from gridplan.spreadsheet import FORMULA_SIGNS, ROWS
 
-__all__ = ["LONGEST_TEXT", "MOST_COLUMNS", "Sheet", "needs_excel", "write_workbook"]
+__all__ = ["CREATED", "LONGEST_TEXT", "MOST_COLUMNS", "Sheet", "needs_excel", "write_workbook"]
 
 LONGEST_TEXT = 32_767
-"""Characters that a cell holds (fact: Microsoft, Excel specifications and limits)."""
+"""Characters that a cell holds, in UTF-16 (fact: Microsoft, Excel specifications and limits)."""
 
 MOST_COLUMNS = 16_384
 """Columns of a worksheet (fact: the same)."""
+
+CREATED = datetime(1980, 1, 1)
+"""When every workbook says that it was made, as its parts do (policy): same rows, same bytes."""
 
 _WIDEST = 40
 """Most characters that a column is made wide for (policy)."""
@@ -46,15 +51,30 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> dict[str, int]:
     Text is always text: nothing becomes a formula, a link or a number, and what begins like a formula is marked as text
     for the day when somebody edits the cell. Null is an empty cell. Rows go to disk as they come.
 
-    Raises StoreError for a sheet of more rows or columns than Excel has, OSError for a disk that refuses.
+    Raises StoreError for a sheet of more rows or columns than Excel has; it or OSError for a disk that refuses.
     """
     import xlsxwriter
+    from xlsxwriter.exceptions import XlsxFileError
+
+    from gridplan.export.worksheet import ExactWorksheet
 
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    # With one row after another in memory, the workbook keeps no times either: same rows, same bytes.
-    with xlsxwriter.Workbook(str(path), options) as book:
-        head, marked = book.add_format({"bold": True}), book.add_format({"quote_prefix": True})
-        return {sheet.name: _write_sheet(book.add_worksheet(sheet.name), sheet, head, marked) for sheet in sheets}
+    with TemporaryDirectory(prefix="gridplan-") as temporary:  # xlsxwriter leaves its own there where it fails
+        book = xlsxwriter.Workbook(str(path), {**options, "tmpdir": temporary})
+        book.set_properties({"created": CREATED})
+        try:
+            head, marked = book.add_format({"bold": True}), book.add_format({"quote_prefix": True})
+            written = {
+                sheet.name: _write_sheet(book.add_worksheet(sheet.name, ExactWorksheet), sheet, head, marked)
+                for sheet in sheets
+            }
+            book.close()
+        except XlsxFileError as error:
+            raise StoreError(f"{path} cannot be written: {error}") from error
+        finally:
+            for worksheet in book.worksheets():
+                worksheet.release()
+    return written
 
 
 def _write_sheet(worksheet: Any, sheet: Sheet, head: Any, marked: Any) -> int:
@@ -83,8 +103,8 @@ def _writer(worksheet: Any, kind: pa.DataType, place: int, marked: Any) -> Calla
     """What writes a value of a column to a row; the type of the column decides, never the look of a text."""
 
     def text(row: int, value: str) -> None:
-        if len(value) > LONGEST_TEXT:
-            raise StoreError(f"{value[:60]}... has {len(value):,} characters, a cell of Excel holds {LONGEST_TEXT:,}")
+        if len(value) > LONGEST_TEXT // 2 and (length := len(value.encode("utf-16-le")) // 2) > LONGEST_TEXT:
+            raise StoreError(f"{value[:60]}... has {length:,} characters, a cell of Excel holds {LONGEST_TEXT:,}")
         worksheet.write_string(row, place, value, marked if value.startswith(FORMULA_SIGNS) else None)
 
     if kind == pa.string():
