@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-__all__ = ["pieces", "rechunked"]
+__all__ = ["foreign_reader", "pieces", "rechunked"]
 
 
 def rechunked(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -35,3 +36,27 @@ def pieces(tables: Iterable[pa.Table], count: int) -> Iterator[Iterator[pa.Table
     left = iter(tables)
     for first in left:
         yield itertools.chain([first], itertools.islice(left, count - 1))
+
+
+@contextlib.contextmanager
+def foreign_reader(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatchReader]:
+    """A reader for a library that is not written in Python: what goes wrong with the batches is raised as it was.
+
+    The library would tell it as an error of its own, a full disk and an interrupt alike.
+    """
+    wrong: list[BaseException] = []
+
+    def watched() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except (Exception, KeyboardInterrupt) as error:
+            wrong.append(error)
+            raise
+
+    try:
+        yield pa.RecordBatchReader.from_batches(schema, watched())
+    except Exception:
+        if not wrong:
+            raise
+    if wrong:
+        raise wrong[0]

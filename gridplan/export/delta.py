@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from gridplan.errors import MissingExtraError, StoreError
+from gridplan.export.batches import foreign_reader
 
 __all__ = ["needs_delta", "write_delta"]
 
@@ -27,7 +28,7 @@ def write_delta(
 ) -> None:
     """Write one table, or with `force` the next version of the one that is there; older versions stay readable.
 
-    The meaning of a column is its comment. Raises StoreError for a disk that refuses.
+    The meaning of a column is its comment. Raises StoreError for a disk that refuses, and what the tables raise.
     """
     from deltalake import WriterProperties, write_deltalake
     from deltalake.exceptions import DeltaError
@@ -35,14 +36,15 @@ def write_delta(
     described = pa.schema([_commented(field) for field in schema])
     batches = (batch for table in tables for batch in table.cast(described).to_batches())
     try:
-        write_deltalake(
-            folder,
-            pa.RecordBatchReader.from_batches(described, batches),
-            mode="overwrite" if force else "error",
-            schema_mode="overwrite" if force else None,
-            name=name,
-            writer_properties=WriterProperties(compression=_CODECS[compression]),
-        )
+        with foreign_reader(described, batches) as reader:
+            write_deltalake(
+                folder,
+                reader,
+                mode="overwrite" if force else "error",
+                schema_mode="overwrite" if force else None,
+                name=name,
+                writer_properties=WriterProperties(compression=_CODECS[compression]),
+            )
     except DeltaError as error:
         raise StoreError(f"{folder} cannot be written: {str(error).splitlines()[0]}") from error
 

@@ -142,12 +142,14 @@ def _duckdb(export: Export) -> None:
 def _delta(export: Export) -> None:
     from gridplan.export.delta import write_delta
 
+    small = export.small()
     with _kept_if_whole(export.output):
-        for name, table in export.small().items():
-            write_delta(export.output / name, table.schema, [table], name, export.compression, export.force)
-            export.written[name] = table.num_rows
+        # The cells come first: where they cannot be written, no other table gets a new version.
         schema, tables = export.cell_tables(ROW_GROUP_ROWS)
         write_delta(export.output / "cube", schema, tables, "cube", export.compression, export.force)
+        for name, table in small.items():
+            write_delta(export.output / name, table.schema, [table], name, export.compression, export.force)
+            export.written[name] = table.num_rows
         export.written["cube"] = export.rows.count()
 
 

@@ -68,3 +68,7 @@ def duckdb_errors(folder: Path, doing: str = "read") -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise StoreError(f"{folder} cannot be {doing}: {str(error).splitlines()[0]}") from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what it makes of an interrupt while it works
+            raise KeyboardInterrupt from error
+        raise
