@@ -9,8 +9,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMULA_SIGNS", "ROWS", "harmless", "harmless_texts", "rows_warning"]
 
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Signs that a cell of a CSV file may not begin with (fact: OWASP, CSV Injection)."""
+FORMULA_SIGNS = (*"=+-@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
+"""Signs that a cell of a CSV file may not begin with; the last four are the first ones in full width (fact: OWASP, CSV
+Injection)."""
 
 ROWS = 1_048_576
 """Rows of a worksheet, the header among them (fact: Microsoft, Excel specifications and limits)."""
@@ -19,8 +20,8 @@ ROWS = 1_048_576
 def harmless(text: str) -> str:
     """A text that no spreadsheet runs: what begins like a formula gets an apostrophe in front.
 
-    >>> harmless("=cmd()"), harmless("h100-sxm")
-    ("'=cmd()", 'h100-sxm')
+    >>> harmless("=cmd()"), harmless("h100-sxm"), ascii(harmless("\uff1d1"))
+    ("'=cmd()", 'h100-sxm', '"\\'\\uff1d1"')
     """
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
