@@ -20,8 +20,8 @@ ROWS = 1_048_576
 def harmless(text: str) -> str:
     """A text that no spreadsheet runs: what begins like a formula gets an apostrophe in front.
 
-    >>> harmless("=cmd()"), harmless("h100-sxm"), ascii(harmless("\uff1d1"))
-    ("'=cmd()", 'h100-sxm', '"\\'\\uff1d1"')
+    >>> harmless("=cmd()"), harmless("\\uff1d1")[0], harmless("h100-sxm")
+    ("'=cmd()", "'", 'h100-sxm')
     """
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
