@@ -10,8 +10,11 @@ __all__ = ["refuse_existing", "write_block"]
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Refuse a file that is there already. Raises StoreError."""
+    """Refuse a file that is there already, or that would lie in the folder of a cube. Raises StoreError."""
     from gridplan.errors import StoreError
+    from gridplan.store.inside import refuse_inside_cube
+
+    refuse_inside_cube(path)
 
     if path.exists() and not force:
         raise StoreError(f"{path} is already there; replace it with --force or give another file")

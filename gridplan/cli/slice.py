@@ -78,6 +78,8 @@ def command(
 
 def _print(found: Slice, form: str) -> None:
     if form == "csv":
+        if sys.stdout is None:
+            raise OSError("there is no standard output")
         _csv(found, sys.stdout.buffer)
         return
     from gridplan.report.slice_page import markdown_table, rows_as_dicts, slice_table

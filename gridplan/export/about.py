@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -18,9 +18,10 @@ ABOUT_SCHEMA = pa.schema([("topic", pa.string()), ("item", pa.string()), ("value
 Entry = tuple[str, str, str | None, int | None]
 
 
-def about(rows: Rows) -> pa.Table:
-    """Topic, item and what is known of it: the cube, its axes, the condition, rows by status and by what binds."""
-    entries = [*_origin(rows), *_sizes(rows), *_counts(rows)]
+def about(rows: Rows, best: Mapping[str, str]) -> pa.Table:
+    """Topic, item and what is known of it: the cube, its axes, the condition, rows by status, what binds, `best`."""
+    notes = (("best", item, said, None) for item, said in best.items())
+    entries: list[Entry] = [*_origin(rows), *_sizes(rows), *_counts(rows), *notes]
     columns = zip(*(entry for entry in entries if entry[2:] != ("", None)), strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, ABOUT_SCHEMA, strict=True)]
     return pa.table(arrays, schema=ABOUT_SCHEMA)

@@ -14,10 +14,11 @@ from gridplan.query.arrow import schema_of
 from gridplan.query.best import CANDIDATES, best_query
 from gridplan.query.gather import rows_at
 from gridplan.query.order import rank_of
+from gridplan.sensitivity.axes import free_levers
 from gridplan.sensitivity.roles import axis_role
 from gridplan.store.columns import Column
 
-__all__ = ["best_columns", "best_table", "chosen_along"]
+__all__ = ["best_columns", "best_table", "cautions"]
 
 COUNTS = ("cells", CANDIDATES, "ties")
 
@@ -37,19 +38,34 @@ def best_columns(rows: Rows, by: Sequence[str], measure: str) -> tuple[list[Colu
         problems.append(Problem(said, key="best_measure"))
     elif least.dtype in ("string", "bool"):
         problems.append(Problem(f"{measure} has no order", key="best_measure"))
+    elif least in kept:
+        problems.append(Problem(f"{measure} stays already (best)", key="best_measure"))
     if problems or least is None:
         raise ContractError(problems)
     return kept, least
 
 
-def chosen_along(rows: Rows, by: Sequence[Column]) -> str | None:
-    """A warning about what a winner took the best of although nobody chooses it; None where there is no such axis."""
-    names = [column.name for column in by]
-    free = [axis.name for axis in rows.table.axes if axis.name not in names and len(axis.labels) > 1]
-    taken = [name for name in free if axis_role(name) != "lever"]
-    if not taken:
-        return None
-    return f"a winner is also the best over {', '.join(taken)}, which nobody chooses: name them in --best as well"
+def cautions(rows: Rows, by: Sequence[Column]) -> list[str]:
+    """What a reader must know who takes a winner for the best plan: what it is also the best over."""
+    sizes = {axis.name: len(axis.labels) for axis in rows.table.axes}
+    asked = {column.name for column in by}
+    free = [name for name, size in sizes.items() if size > 1 and name not in asked]
+    tied = set(rows.source.where.columns)
+    said = []
+    if happening := [name for name in free if axis_role(name) != "lever"]:
+        what = f"{', '.join(happening)}, which nobody chooses"
+        said.append(f"a winner is also the best over {what}: name {_them(happening)} in --best as well")
+    if formats := [name for name in ("weight_dtype", "kv_dtype") if name in free and name not in tied]:
+        what = f"{' and '.join(formats)} chosen freely: the cheapest plan tends to the lowest precision"
+        said.append(f"{what}; --where keeps those that your evaluations accept")
+    if promises := free_levers(sizes, free, tied, False):
+        what = f"{', '.join(promises)} chosen freely: the cheapest plan promises least"
+        said.append(f"{what}; name {_them(promises)} in --best as well, or fix {_them(promises)} with --where")
+    return said
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def best_table(rows: Rows, by: Sequence[Column], measure: Column) -> pa.Table:

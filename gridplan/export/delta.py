@@ -38,7 +38,7 @@ def write_delta(
     try:
         with foreign_reader(described, batches) as reader:
             write_deltalake(
-                folder,
+                str(folder.absolute()),  # a relative name may be read as an address
                 reader,
                 mode="overwrite" if force else "error",
                 schema_mode="overwrite" if force else None,

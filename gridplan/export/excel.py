@@ -26,7 +26,7 @@ MOST_COLUMNS = 16_384
 CREATED = datetime(1980, 1, 1)
 """When every workbook says that it was made, as its parts do (policy): same rows, same bytes."""
 
-_WIDEST = 40
+_WIDEST = 60
 """Most characters that a column is made wide for (policy)."""
 
 
@@ -37,6 +37,15 @@ class Sheet:
     name: str
     schema: pa.Schema
     tables: Iterable[pa.Table]
+    labels: int = 0
+    """Columns that stay in sight."""
+
+    def width(self, place: int) -> int:
+        """Characters that a column is made wide for: its head, and its texts where the rows are at hand."""
+        name, texts = self.schema.names[place], list[str]()
+        if isinstance(self.tables, list) and self.schema.types[place] == pa.string():
+            texts = [text for table in self.tables for text in table.column(place).to_pylist() if text]
+        return min(_WIDEST, max(10, len(name) + 4, *map(len, texts)))
 
 
 def needs_excel() -> None:
@@ -63,9 +72,10 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> dict[str, int]:
         book = xlsxwriter.Workbook(str(path), {**options, "tmpdir": temporary})
         book.set_properties({"created": CREATED})
         try:
-            head, marked = book.add_format({"bold": True}), book.add_format({"quote_prefix": True})
+            styles = {"head": {"bold": True}, "marked": {"quote_prefix": True}, "whole": {"num_format": "#,##0"}}
+            formats = _Formats(**{name: book.add_format(style) for name, style in styles.items()})
             written = {
-                sheet.name: _write_sheet(book.add_worksheet(sheet.name, ExactWorksheet), sheet, head, marked)
+                sheet.name: _write_sheet(book.add_worksheet(sheet.name, ExactWorksheet), sheet, formats)
                 for sheet in sheets
             }
             book.close()
@@ -77,15 +87,27 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> dict[str, int]:
     return written
 
 
-def _write_sheet(worksheet: Any, sheet: Sheet, head: Any, marked: Any) -> int:
+@dataclass(frozen=True)
+class _Formats:
+    """Formats of a workbook: of heads, of texts that begin like a formula, of whole numbers."""
+
+    head: Any
+    marked: Any
+    whole: Any
+
+
+def _write_sheet(worksheet: Any, sheet: Sheet, formats: _Formats) -> int:
     if len(sheet.schema) > MOST_COLUMNS:
         raise StoreError(f"sheet {sheet.name} would have {len(sheet.schema):,} columns, Excel has {MOST_COLUMNS:,}")
     for place, field in enumerate(sheet.schema):
-        worksheet.set_column(place, place, min(_WIDEST, max(10, len(field.name) + 2)))
-    worksheet.freeze_panes(1, 0)
+        worksheet.set_column(place, place, sheet.width(place), formats.whole if field.type == pa.int64() else None)
+    worksheet.freeze_panes(1, sheet.labels)
+    worksheet.set_landscape()
+    worksheet.fit_to_pages(1, 0)
+    worksheet.repeat_rows(0)
     for place, name in enumerate(sheet.schema.names):
-        worksheet.write_string(0, place, name, head)
-    writers = [_writer(worksheet, field.type, place, marked) for place, field in enumerate(sheet.schema)]
+        worksheet.write_string(0, place, name, formats.head)
+    writers = [_writer(worksheet, field.type, place, formats.marked) for place, field in enumerate(sheet.schema)]
     row = 0
     for table in sheet.tables:
         if row + table.num_rows >= ROWS:

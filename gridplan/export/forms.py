@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 from gridplan.errors import StoreError
 from gridplan.export.about import about, dictionary_table
 from gridplan.export.batches import pieces, rechunked
+from gridplan.export.best import COUNTS
 from gridplan.export.csv_file import csv_schema, write_csv
 from gridplan.export.landing import check_free, new_file, new_folder
 from gridplan.export.parquet_file import ROW_GROUP_ROWS, write_parquet
@@ -28,19 +30,39 @@ FILE_GROUPS = 40
 """Row groups of one file of facts (policy): 5 million rows, some hundreds of megabytes with all columns of a cube."""
 
 
+@dataclass(frozen=True)
+class Winners:
+    """The table of winners, and what is noted about it."""
+
+    table: pa.Table
+    measure: str
+    notes: Mapping[str, str]
+
+    @property
+    def figures(self) -> list[str]:
+        """What a reader looks for: the measure that is least, how many were compared, and what it buys."""
+        wanted = (self.measure, "gpus_deployed", "nodes", "replicas", "usd_per_month", "binding_constraint")
+        return [name for name in (*wanted, *COUNTS) if name in self.table.column_names]
+
+
 @dataclass
 class Export:
     """What is handed over, and what is said about it as it is written."""
 
     rows: Rows
     output: Path
-    best: pa.Table | None
     compression: str
     cells: bool
     force: bool
+    winners: Winners | None = None
     written: dict[str, int] = field(default_factory=dict)
     """Rows by file or table."""
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> pa.Table | None:
+        """The table of winners, where it is asked for."""
+        return None if self.winners is None else self.winners.table
 
     def parquet(self, path: Path, table: pa.Table) -> int:
         """Write a small table to a Parquet file."""
@@ -48,7 +70,8 @@ class Export:
 
     def small(self, star: Star | None = None) -> dict[str, pa.Table]:
         """The tables beside the cells: what is known, the data dictionary, the winners; of a star the axes."""
-        found = {"about": about(self.rows), "metric": dictionary_table(self.rows)}
+        notes = {} if self.winners is None else self.winners.notes
+        found = {"about": about(self.rows, notes), "metric": dictionary_table(self.rows)}
         if self.best is not None:
             found["best"] = self.best if star is None else star.keyed(self.best)
         return found if star is None else {**star.tables, **found}
@@ -73,10 +96,14 @@ def _star(export: Export) -> None:
             export.written["fact"] += write_parquet(path, star.schema, piece, origin, export.compression)
 
 
+_STAR = re.compile(r"(about|metric|best|dim_\w+)\.parquet|fact/part-\d{5,}\.parquet")
+
+
 def _is_star(path: Path) -> bool:
-    known = {"fact", "about.parquet", "metric.parquet", "best.parquet"}
-    names = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
-    return "about.parquet" in names and all(name in known or name.startswith("dim_") for name in names)
+    if not path.is_dir():
+        return False
+    names = {str(entry.relative_to(path)) for entry in path.rglob("*")} - {"fact"}
+    return "about.parquet" in names and all(_STAR.fullmatch(name) for name in names)
 
 
 def _wide(export: Export) -> None:
@@ -88,6 +115,8 @@ def _wide(export: Export) -> None:
             export.written[str(beside)] = export.parquet(files.enter_context(new_file(beside)), export.best)
         schema, tables = export.cell_tables(ROW_GROUP_ROWS)
         export.written[str(export.output)] = write_parquet(path, schema, tables, origin, export.compression)
+    if export.best is None:
+        _remove_earlier(export, _BESIDE[".parquet"])
 
 
 def _csv(export: Export) -> None:
@@ -103,10 +132,21 @@ def _csv(export: Export) -> None:
                 export.written[str(paths[2])], more = write_csv(sink, export.best.schema, [export.best])
                 changed += more
             files.enter_context(new_file(paths[3])).write_text(csv_schema(export.best.schema), encoding="utf-8")
+    if export.best is None:
+        _remove_earlier(export, _BESIDE[".csv"][1:])
     export.warnings += filter(None, [rows_warning(export.written[str(paths[0])])])
     if changed:
         said = "texts begin like a formula: each has an apostrophe in front, so that no spreadsheet runs it"
         export.warnings.append(f"{changed:,} {said}")
+
+
+def _remove_earlier(export: Export, endings: Iterable[str]) -> None:
+    """Remove what an earlier export wrote beside its output and this one did not: it is of other rows."""
+    for ending in endings:
+        path = _beside(export.output, ending)
+        if path.is_file():
+            path.unlink()
+            export.warnings.append(f"{path} was of an earlier export: it is removed")
 
 
 def _beside(output: Path, ending: str) -> Path:
@@ -123,11 +163,21 @@ def _excel(export: Export) -> None:
             "keeps summary, dictionary and --best; star, wide, duckdb and delta hold all of them"
         )
     names = {"about": "summary", "metric": "dictionary", "best": "best"}
-    sheets = [Sheet(names[name], table.schema, [table]) for name, table in export.small().items()]
+    small = {name: _figures_first(export, table) for name, table in export.small().items()}
+    sheets = [Sheet(names[name], table.schema, [table]) for name, table in small.items()]
     if export.cells:
-        sheets.append(Sheet("cells", *export.cell_tables(ROW_GROUP_ROWS)))
+        sheets.append(Sheet("cells", *export.cell_tables(ROW_GROUP_ROWS), labels=len(export.rows.table.axes)))
     with new_file(export.output) as path:
         export.written |= write_workbook(path, sheets)
+
+
+def _figures_first(export: Export, table: pa.Table) -> pa.Table:
+    """The winners with their labels, figure and counts before all other columns; other tables as they are."""
+    if export.winners is None or table is not export.winners.table:
+        return table
+    axes = [axis.name for axis in export.rows.table.axes]
+    first = [*axes, *export.winners.figures]
+    return table.select([*first, *(name for name in table.column_names if name not in first)])
 
 
 def _duckdb(export: Export) -> None:
@@ -151,10 +201,19 @@ def _delta(export: Export) -> None:
             write_delta(export.output / name, table.schema, [table], name, export.compression, export.force)
             export.written[name] = table.num_rows
         export.written["cube"] = export.rows.count()
+    if export.best is None and (export.output / "best").is_dir():
+        rmtree(export.output / "best")
+        export.warnings.append(f"{export.output / 'best'} was of an earlier export: it is removed")
+
+
+_TABLES = frozenset({"cube", "about", "metric", "best"})
 
 
 def _is_delta(path: Path) -> bool:
-    return path.is_dir() and any(path.iterdir()) and all((table / "_delta_log").is_dir() for table in path.iterdir())
+    """Whether a folder holds the tables of an export, all of them known by their names, and nothing else."""
+    names = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
+    whole = {"cube", "about", "metric"} <= names <= _TABLES
+    return whole and all((path / name / "_delta_log").is_dir() for name in names)
 
 
 @contextmanager
@@ -172,18 +231,21 @@ def _kept_if_whole(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Form:
-    """How a form is written; what its output ends in, "" for a folder; what such an output is known by."""
+    """How a form is written; what its output ends in, "" for a folder; what such an output is known by; which sign its
+    library does not take in a path."""
 
     write: Callable[[Export], None]
     suffix: str
     ours: Callable[[Path], bool] = Path.is_file
+    never: str = ""
 
-    def check(self, output: Path, force: bool, best: bool) -> None:
-        """Refuse an output that cannot be written, or must not be. Raises StoreError."""
-        check_free(output, force, self.ours)
+    def check(self, output: Path, force: bool) -> None:
+        """Refuse an output that cannot be written, or must not be, and what lies beside it. Raises StoreError."""
+        if self.never and any(sign in str(output.absolute()) for sign in self.never):
+            raise StoreError(f"{output}: this form cannot be written to a path with {' or '.join(self.never)} in it")
+        check_free(output, force, self.ours, folder=not self.suffix)
         for ending in _BESIDE.get(self.suffix, ()):
-            if best or not ending.startswith("best"):
-                check_free(_beside(output, ending), force)
+            check_free(_beside(output, ending), force)
 
 
 _BESIDE: Mapping[str, tuple[str, ...]] = {
@@ -196,6 +258,6 @@ FORMS: Mapping[str, Form] = {
     "wide": Form(_wide, ".parquet"),
     "csv": Form(_csv, ".csv"),
     "excel": Form(_excel, ".xlsx"),
-    "duckdb": Form(_duckdb, ".duckdb"),
-    "delta": Form(_delta, "", _is_delta),
+    "duckdb": Form(_duckdb, ".duckdb", never="?\\"),
+    "delta": Form(_delta, "", _is_delta, never="%\\[]|^"),
 }

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import get_args
 
 from gridplan.errors import ContractError, Problem, suggestion
-from gridplan.export.best import best_columns, best_table, chosen_along
+from gridplan.export.best import best_columns, best_table, cautions
 from gridplan.export.delta import needs_delta
 from gridplan.export.excel import needs_excel
-from gridplan.export.forms import FORMS, Export
+from gridplan.export.forms import FORMS, Export, Winners
 from gridplan.export.rows import open_rows
-from gridplan.query.slice import DEFAULT_MEASURE
+from gridplan.query.slice import ALL, DEFAULT_MEASURE
 from gridplan.query.text import names_in
 from gridplan.store.parquet import Compression
 
@@ -90,14 +90,20 @@ def export_cube(
         problems.append(Problem(f"{compression} is none of {', '.join(get_args(Compression))}", key="compression"))
     if not cells and to != "excel":
         problems.append(Problem("the cells are left out of a workbook alone", key="cells"))
+    if best_measure != DEFAULT_MEASURE and not best:
+        problems.append(Problem("it is the measure of --best, which is not asked for", key="best_measure"))
     if form is None or problems:
         raise ContractError(problems)
     _NEEDS.get(to, lambda: None)()
-    rows = open_rows(folder, where, names_in(measures))
+    named = names_in(measures)
+    rows = open_rows(folder, where, () if ALL in named else named)
     by, measure = best_columns(rows, names_in(best), best_measure) if best else ([], None)
-    form.check(output, force, bool(best))
-    found = best_table(rows, by, measure) if measure is not None else None
-    export = Export(rows, output, found, compression, cells, force)
-    export.warnings += filter(None, [chosen_along(rows, by) if by else None])
+    form.check(output, force)
+    export = Export(rows, output, compression, cells, force)
+    if measure is not None:
+        export.warnings += cautions(rows, by)
+        notes = {"one row for each": ", ".join(column.name for column in by), "least": measure.name}
+        notes["to know"] = "; ".join(export.warnings)
+        export.winners = Winners(best_table(rows, by, measure), measure.name, notes)
     form.write(export)
     return Exported(output, export.written, tuple(export.warnings))

@@ -15,6 +15,7 @@ from gridplan.query.database import batches, duckdb_errors
 from gridplan.query.select import cells_query
 from gridplan.query.source import Source, asked_of, source_of
 from gridplan.query.table import Table
+from gridplan.query.text import read_sql
 from gridplan.store.columns import Column
 
 __all__ = ["MEMORY", "Rows", "open_rows"]
@@ -42,7 +43,7 @@ class Rows:
         """The answer to `SELECT selected` over these rows; `rest` is what follows WHERE. Raises StoreError."""
         with duckdb_errors(self.table.folder):
             return self.source.db.execute(
-                f"SELECT {selected} FROM read_parquet({self.source.files}) {self.source.where.clause} {rest}"
+                f"SELECT {selected} FROM {read_sql(self.source.files)} {self.source.where.clause} {rest}"
             ).fetchall()
 
     def count(self) -> int:

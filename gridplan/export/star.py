@@ -16,6 +16,7 @@ from gridplan.query.arrow import schema_of
 from gridplan.query.text import name_sql
 from gridplan.store.arrow import ARROW_TYPES, arrow_field
 from gridplan.store.columns import AxisSpec, Column
+from gridplan.store.reader import reading
 
 __all__ = ["Star", "key_of", "star_of"]
 
@@ -72,6 +73,7 @@ class Star:
 
 def star_of(rows: Rows) -> Star:
     """The star schema of rows of a cube. Raises StoreError for a damaged file."""
+    rows.table.check_dims()
     axes = rows.table.axes
     names = {axis.name for axis in axes}
     own = {axis.name: [c for c in rows.columns if c.role == "coord" and c.dims == (axis.name,)] for axis in axes}
@@ -131,10 +133,12 @@ def _values(rows: Rows, axis: AxisSpec, column: Column, coord: Column) -> dict[A
 
 def _with_attributes(rows: Rows, axis: AxisSpec, table: pa.Table) -> pa.Table:
     """The table with the columns of the cube's own table of this axis, in the order of the labels."""
-    path = rows.table.folder / "dims" / f"{axis.name}.parquet"
-    if not axis.is_text or not path.is_file():
+    file = f"dims/{axis.name}.parquet"
+    if file not in [record.file for record in rows.table.manifest.dims]:
         return table
-    given = pq.read_table(path)
+    path = rows.table.folder.absolute() / file
+    with reading(path):
+        given = pq.read_table(path)
     order = pc.index_in(table.column(axis.name), value_set=given.column(axis.name).combine_chunks())
     for field in given.schema:
         if field.name not in (axis.name, f"{axis.name}_rank"):

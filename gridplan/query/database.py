@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridplan.errors import MissingExtraError, StoreError
+from gridplan.errors import ContractError, MissingExtraError, Problem, StoreError
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["batches", "duckdb_errors", "needs_sql", "open_database"]
+__all__ = ["batches", "condition_errors", "duckdb_errors", "needs_sql", "open_database"]
 
 _FEW = 4
 """Threads that read where memory is bounded (policy)."""
@@ -27,7 +27,7 @@ ROWS_PER_BATCH = 65_536
 def needs_sql() -> None:
     """Refuse where DuckDB or the reader of conditions is not installed. Raises MissingExtraError."""
     if find_spec("duckdb") is None or find_spec("sqlglot") is None:
-        raise MissingExtraError("slices are read by duckdb and sqlglot", "sql")
+        raise MissingExtraError("stored cubes are asked through duckdb and sqlglot", "sql")
 
 
 def open_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -60,14 +60,38 @@ def batches(db: duckdb.DuckDBPyConnection, sql: str) -> Any:
 
 
 @contextlib.contextmanager
-def duckdb_errors(folder: Path, doing: str = "read") -> Iterator[None]:
-    """Turn what DuckDB says about a file, the disk or the memory into one StoreError."""
+def condition_errors() -> Iterator[None]:
+    """Turn what DuckDB says about a condition into a ContractError."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        raise StoreError(f"{folder} cannot be {doing}: {str(error).splitlines()[0]}") from error
+        raise ContractError([Problem(_said(error), key="where")]) from error
+
+
+def _said(error: Exception) -> str:
+    """The first line of an error without the name of its kind."""
+    kind, _, said = str(error).splitlines()[0].partition("Error: ")
+    return said or kind
+
+
+@contextlib.contextmanager
+def duckdb_errors(folder: Path, doing: str = "read") -> Iterator[None]:
+    """Turn what DuckDB says about a file, the disk or the memory into one StoreError, about a value a ContractError.
+
+    A condition that fits the columns may still not fit a value: `least(status, gpus) = 1`.
+    """
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.BinderException) as error:
+        raise ContractError([Problem(_said(error), key="where")]) from error
+    except duckdb.Error as error:
+        said = str(error).splitlines()[0]
+        hint = "; `gridplan verify` finds a damaged file" if doing == "read" else ""
+        raise StoreError(f"{folder} cannot be {doing}: {said}{hint}") from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # what it makes of an interrupt while it works
             raise KeyboardInterrupt from error

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gridplan.query.table import Table
-from gridplan.query.where import Where
+
+if TYPE_CHECKING:
+    from gridplan.query.where import Where
 
 __all__ = ["Doubts", "doubts_of"]
 

@@ -23,7 +23,7 @@ def rows_at(table: Table, places: npt.NDArray[np.int64], columns: Sequence[str])
     """
     pieces = []
     parts, rows = places >> ROW_BITS, places & (2**ROW_BITS - 1)
-    files = {part.number: table.folder / part.file for part in table.manifest.parts}
+    files = {part.number: table.folder.absolute() / part.file for part in table.manifest.parts}
     for number in np.unique(parts).tolist():
         wanted = rows[parts == number]
         with reading(files[number]):

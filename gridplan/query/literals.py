@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 
 from gridplan.errors import ContractError, suggestion
 from gridplan.labels import label_positions
@@ -36,10 +37,11 @@ def meant(table: Table, column: Column, said: Value, exact: bool) -> Value:
             return said
         raise ValueError(f"{column.name} is true or false, not {said!r}")
     number = _number(column, said)
-    if axis is not None:
-        with contextlib.suppress(ValueError):
-            return _label(column, number, axis.labels)
-    return number
+    if axis is None:
+        return number
+    # A bound means a label that it equals to 12 digits, and no other that is merely near.
+    digits = f"{number:.12g}"
+    return next((float(label) for label in axis.labels if f"{float(label):.12g}" == digits), number)
 
 
 def _label(column: Column, said: Value, labels: tuple[str | float, ...]) -> str | float:
@@ -70,12 +72,12 @@ def _text(said: Value) -> str:
 def _number(column: Column, said: Value) -> float:
     if isinstance(said, bool):
         raise ValueError(f"{column.name} is a number, not {str(said).lower()}")
-    if isinstance(said, float):
-        return said
     with contextlib.suppress(ValueError):
-        return float(said)
+        number = float(said)
+        if math.isfinite(number):
+            return number
     unit = column.meta.get("unit", "")
     try:
-        return float(parse_quantity(said, unit))
+        return float(parse_quantity(str(said), unit))
     except (KeyError, ValueError) as error:
         raise ValueError(f"{column.name} is a number, not {said!r} ({error})") from None

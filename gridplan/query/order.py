@@ -10,7 +10,7 @@ from gridplan.store.columns import Column
 
 __all__ = ["PLACE", "ROW_BITS", "grouped_order", "rank_of"]
 
-PLACE = r"CAST(regexp_extract(filename, 'part-(\d+)', 1) AS BIGINT) << 32 | file_row_number"
+PLACE = r"CAST(regexp_extract(filename, 'part-(\d+)[.]parquet$', 1) AS BIGINT) << 32 | file_row_number"
 """Where a row stands in the cube, as a number that grows from row to row: its part, then its row in the file."""
 
 ROW_BITS = 32

@@ -8,7 +8,7 @@ from gridplan.query.answer import AnswerColumn, Query, counted, like
 from gridplan.query.doubts import Doubts
 from gridplan.query.order import grouped_order
 from gridplan.query.source import Source
-from gridplan.query.text import listed, name_sql
+from gridplan.query.text import listed, name_sql, read_sql
 from gridplan.store.columns import Column
 
 __all__ = ["AGGREGATES", "cells_query", "grouped_query"]
@@ -24,7 +24,7 @@ def cells_query(source: Source, columns: Sequence[Column]) -> Query:
     """The cells themselves, in the order of the cube."""
     lines = [
         f"SELECT {listed(column.name for column in columns)}",
-        f"FROM read_parquet({source.files})",
+        f"FROM {read_sql(source.files)}",
         source.where.clause,
     ]
     return Query("\n".join(filter(None, lines)), tuple(map(like, columns)))
@@ -56,7 +56,7 @@ def grouped_query(
         figures.append((f"count({name_sql(column.name)})", about))
     selected = [*keys, *(f"{sql} AS {name_sql(column.name)}" for sql, column in figures)]
     selected += doubts.counts(f"{name_sql(measures[0].name)} IS NOT NULL")
-    lines = [f"SELECT {', '.join(selected)}", f"FROM read_parquet({source.files})", source.where.clause]
+    lines = [f"SELECT {', '.join(selected)}", f"FROM {read_sql(source.files)}", source.where.clause]
     if by:
         lines += [f"GROUP BY {', '.join(keys)}", f"ORDER BY {', '.join(grouped_order(source.table, by, 'min({})'))}"]
     columns = (*map(like, by), *(column for _, column in figures))

@@ -94,7 +94,7 @@ def open_slice(
     if agg is None:
         query = cells_query(source, measures)
     elif agg in WINNERS:
-        others = [column for column in table.columns if column.role == "axis" and column not in kept]
+        others = [c for c in table.columns if c.role == "axis" and c not in (*kept, *measures)]
         contest = Contest(kept, [*measures, *others], agg, f"count_{measures[0].name}", doubts=doubts)
         query = winners_query(source, contest)
     else:
@@ -169,7 +169,9 @@ def _columns(table: Table, names: Sequence[str], key: str, problems: list[Proble
 
 def _measures(table: Table, names: Sequence[str], agg: str | None, problems: list[Problem]) -> list[Column]:
     """Columns that are read; for cells themselves their labels first."""
-    if agg is None and list(names) == [ALL]:
+    if ALL in names:
+        if agg is not None:
+            problems.append(Problem(f"{ALL} is for the cells themselves: name the measures of a figure", key="measure"))
         return list(table.columns)
     if not names and table.column(DEFAULT_MEASURE) is None:
         problems.append(Problem(f"{table.folder} has no {DEFAULT_MEASURE}: name a measure", key="measure"))

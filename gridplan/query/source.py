@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from gridplan.errors import ContractError, Problem
 from gridplan.query.database import needs_sql, open_database
-from gridplan.query.files import files_sql, held_parts, held_positions
+from gridplan.query.files import check_condition, files_sql, held_parts, held_positions
 from gridplan.query.table import Table, open_table
-from gridplan.query.where import Where, read_where
 
 if TYPE_CHECKING:
     import duckdb
+
+    from gridplan.query.where import Where
 
 __all__ = ["Source", "asked_of", "source_of"]
 
@@ -35,6 +36,8 @@ def asked_of(folder: str | Path, where: str | Iterable[str]) -> tuple[Table, Whe
     Raises StoreError when the folder holds no finished cube, MissingExtraError when the extra `sql` is not installed.
     """
     needs_sql()
+    from gridplan.query.where import Where, read_where
+
     table = open_table(folder)
     try:
         return table, read_where([where] if isinstance(where, str) else list(where), table), []
@@ -43,8 +46,12 @@ def asked_of(folder: str | Path, where: str | Iterable[str]) -> tuple[Table, Whe
 
 
 def source_of(table: Table, where: Where, memory: str | None = None) -> Source:
-    """The files with rows that may meet the condition. Raises StoreError for a file that is missing."""
+    """The files with rows that may meet the condition.
+
+    Raises ContractError for a condition that does not fit the columns, StoreError for a file that is missing.
+    """
     db = open_database(memory)
+    check_condition(db, table, where)
     parts = held_parts(table, held_positions(db, table, where))
     table.check(parts)
     return Source(table, where, files_sql(table, parts), db)

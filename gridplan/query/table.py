@@ -9,6 +9,7 @@ from pathlib import Path
 from gridplan.errors import StoreError, suggestion
 from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
+from gridplan.store.files import FileRecord, check_name
 from gridplan.store.manifest import Manifest, check_sizes, read_manifest
 
 __all__ = ["Table", "open_table"]
@@ -52,7 +53,13 @@ class Table:
     def check(self, parts: Sequence[Part]) -> None:
         """Raise StoreError if a file of these parts is missing or has another size than it was written with."""
         wanted = {part.file for part in parts}
-        records = [receipt.record for receipt in self.manifest.receipts if receipt.file in wanted]
+        self._check([receipt.record for receipt in self.manifest.receipts if receipt.file in wanted])
+
+    def check_dims(self) -> None:
+        """The same for the small tables beside the facts."""
+        self._check(list(self.manifest.dims))
+
+    def _check(self, records: list[FileRecord]) -> None:
         if problems := check_sizes(self.folder, records):
             raise StoreError("\n".join([*problems, "run it again with --resume"]))
 
@@ -62,4 +69,5 @@ def open_table(folder: str | Path) -> Table:
 
     Raises StoreError when there is no finished cube in it.
     """
+    check_name(Path(folder))
     return Table(Path(folder), read_manifest(folder))

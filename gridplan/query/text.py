@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gridplan.dictionary import dictionary
 
-__all__ = ["file_list", "listed", "name_sql", "names_in", "number_sql", "text_sql"]
+__all__ = ["file_list", "listed", "name_sql", "names_in", "number_sql", "read_sql", "text_sql"]
 
 _EXACT_DIGITS = 15
 """Significant digits of a decimal that is read exactly whichever way it becomes a double (fact: IEEE 754 binary64)."""
@@ -68,16 +68,27 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(map(name_sql, names))
 
 
+def read_sql(files: str, more: str = "") -> str:
+    """The table that is read from files. A folder named like `gpu=h100` is a folder, and no column.
+
+    >>> read_sql("'facts/part-00000.parquet'")
+    "read_parquet('facts/part-00000.parquet', hive_partitioning = false)"
+    """
+    return f"read_parquet({files}, hive_partitioning = false{more})"
+
+
 def file_list(folder: Path, files: Sequence[str] | None) -> str:
     """The first argument of `read_parquet`: some files of a folder, or None for all parts by a pattern.
 
-    Signs of a pattern in the folder's own name mean themselves.
+    Signs of a pattern, of a home folder or of a protocol in the folder's own name mean themselves.
 
     >>> file_list(Path("a[1]"), None)
     "'a[[]1]/facts/part-*.parquet'"
     >>> file_list(Path("cube"), ["facts/part-00003.parquet"])
     "['cube/facts/part-00003.parquet']"
     """
+    if re.match(r"~|[^/]*:", folder.as_posix()):
+        folder = folder.absolute()
     plain = re.sub(r"[*?[]", r"[\g<0>]", folder.as_posix())
     if files is None:
         return text_sql(f"{plain}/facts/part-*.parquet")

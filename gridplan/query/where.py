@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
 
 from gridplan.errors import ContractError, Problem
+from gridplan.query.grammar import EQUAL, ORDERED, parsed, refused
 from gridplan.query.literals import Value, meant
 from gridplan.query.table import Table
 from gridplan.query.text import name_sql, number_sql
 
 __all__ = ["Where", "read_where"]
 
-_ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE)
-_EQUAL = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
-_BEFORE = "SELECT 1 WHERE ("
-_ALLOWED: tuple[type[Any], ...] = (
-    *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Between, exp.In, exp.Is, exp.Null, exp.Boolean),
-    *(*_EQUAL, *_ORDERED, exp.Column, exp.Identifier, exp.Literal, exp.Neg),
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Abs, exp.Round, exp.Coalesce, exp.Greatest),
-    *(exp.Least, exp.Like, exp.ILike, exp.Lower, exp.Upper, exp.Case, exp.If),
-)
-"""What a condition may consist of: nothing that reads a file, asks another query or calls a function by name."""
-
 
 @dataclass(frozen=True)
 class Where:
     """A condition as DuckDB reads it, the columns it speaks of, and for each axis what it says of that axis alone."""
 
-    sql: str = ""
+    parts: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     of_axis: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def sql(self) -> str:
+        """All parts, each in parentheses."""
+        return " AND ".join(self.parts)
 
     @property
     def clause(self) -> str:
@@ -52,7 +44,7 @@ def read_where(texts: Sequence[str], table: Table) -> Where:
         With every problem: SQL that cannot be read, columns and labels that are not there, with the nearest ones.
     """
     problems: list[Problem] = []
-    found = [tree for text in texts if (tree := _parsed(text, problems)) is not None]
+    found = [tree for text in texts if (tree := _tree(text, problems)) is not None]
     for tree in found:
         _check(tree, table, problems)
     if problems:
@@ -64,45 +56,23 @@ def read_where(texts: Sequence[str], table: Table) -> Where:
         if len(names) == 1 and table.axis(name := names.pop()) is not None:
             of_axis.setdefault(name, []).append(_sql(part))
     columns = dict.fromkeys(column.name for tree in found for column in tree.find_all(exp.Column))
-    return Where(" AND ".join(map(_sql, found)), tuple(columns), of_axis)
+    return Where(tuple(map(_sql, found)), tuple(columns), of_axis)
 
 
-def _parsed(text: str, problems: list[Problem]) -> exp.Expression | None:
-    """The tree of a condition in parentheses, so that conditions can stand beside each other."""
+def _tree(text: str, problems: list[Problem]) -> exp.Expression | None:
     try:
-        # What a condition may hold is the same in every dialect; that of DuckDB takes longest to load.
-        trees = sqlglot.parse(f"{_BEFORE}{text}\n)")
-        if len(trees) == 1 and trees[0] is not None and set(_given(trees[0])) == {"expressions", "where"}:
-            inner = cast("exp.Expression", trees[0].args["where"].this)
-            if isinstance(inner, exp.Paren):
-                return inner
-        place = ""
-    except ParseError as error:
-        place = _near(error)
-    except SqlglotError:
-        place = ", perhaps for a quote that is never closed"
-    problems.append(Problem(f"{text!r} cannot be read as one condition in SQL{place}", key="where"))
+        tree = parsed(text)
+        why = refused(tree)
+    except ValueError as error:
+        why = str(error)
+    if why is None:
+        return tree
+    problems.append(Problem(why, key="where"))
     return None
-
-
-def _near(error: ParseError) -> str:
-    """Where a text could not be read on; the parenthesis that closes it here is its end."""
-    said = error.errors[0] if error.errors else {}
-    near = str(said.get("highlight") or "").strip()
-    ended = near == ")" and said.get("line") == 2
-    return " near its end" if ended else f" near {near!r}" if near else ""
-
-
-def _given(tree: exp.Expr) -> Iterator[str]:
-    return (name for name, value in tree.args.items() if value)
 
 
 def _check(tree: exp.Expression, table: Table, problems: list[Problem]) -> None:
     """Name columns as the files do, turn what stands beside a column into values it can have; say what cannot be."""
-    for node in tree.walk():
-        if not isinstance(node, _ALLOWED) or (isinstance(node, exp.In) and node.args.get("query")):
-            problems.append(Problem(f"{node.sql()} cannot stand in a condition", key="where"))
-            return
     unknown = False
     for node in list(tree.find_all(exp.Column)):
         column = table.column(node.name)
@@ -114,8 +84,8 @@ def _check(tree: exp.Expression, table: Table, problems: list[Problem]) -> None:
             node.set("this", exp.to_identifier(column.name, quoted=name_sql(column.name) != column.name))
     if unknown:
         return
-    for node in list(tree.find_all(*_EQUAL, *_ORDERED, exp.In, exp.Between)):
-        _fit(node, table, problems)
+    for judged in list(tree.find_all(*EQUAL, *ORDERED, exp.In, exp.Between)):
+        _fit(judged, table, problems)
 
 
 def _quotes(node: exp.Column, table: Table) -> str:
@@ -123,9 +93,9 @@ def _quotes(node: exp.Column, table: Table) -> str:
     parent = node.parent
     while isinstance(parent, (exp.Sub, exp.Div, exp.Neg)):
         parent = parent.parent
-    if not isinstance(parent, (*_EQUAL, exp.In)) or parent.this is node:
+    if not isinstance(parent, (*EQUAL, exp.In)) or parent.this is node:
         return ""
-    return " (a label is written in quotes: gpu = 'b200')" if table.column(parent.this.name) else ""
+    return " (a label is written in single quotes: gpu = 'b200')" if table.column(parent.this.name) else ""
 
 
 def _fit(node: exp.Expr, table: Table, problems: list[Problem]) -> None:
@@ -136,7 +106,7 @@ def _fit(node: exp.Expr, table: Table, problems: list[Problem]) -> None:
         return
     column = table.column(columns[0].name)
     assert column is not None
-    ordered = isinstance(node, (*_ORDERED, exp.Between))
+    ordered = isinstance(node, (*ORDERED, exp.Between))
     if ordered and column.dtype == "string":
         problems.append(Problem(f"{column.name} is a label: it may be =, <>, in or like", key="where"))
         return

@@ -9,7 +9,7 @@ from gridplan.query.answer import AnswerColumn, Query, counted, like
 from gridplan.query.doubts import Doubts
 from gridplan.query.order import PLACE, grouped_order, rank_of
 from gridplan.query.source import Source
-from gridplan.query.text import listed, name_sql
+from gridplan.query.text import listed, name_sql, read_sql
 from gridplan.store.columns import Column
 
 __all__ = ["TIE", "WINNERS", "Contest", "winners_query"]
@@ -94,7 +94,7 @@ def _cells(source: Source, contest: Contest, ranks: Sequence[str]) -> str:
     if contest.first_rank:
         flags += f", {contest.may_win} AND {contest.first_rank} AS of_first_rank"
     read = ", ".join([listed(names), *(rank for rank in ranks if rank not in names)])
-    files = f"read_parquet({source.files}, filename = true, file_row_number = true)"
+    files = read_sql(source.files, ", filename = true, file_row_number = true")
     # Read twice rather than held: all cells of a cube would be kept in memory otherwise.
     return (
         f"c AS NOT MATERIALIZED (\n  SELECT {read}, {flags}, {PLACE} AS place\n  FROM {files} {source.where.clause}\n)"

@@ -15,6 +15,7 @@ from gridplan.errors import StoreError
 __all__ = [
     "FileRecord",
     "Receipt",
+    "check_name",
     "discard",
     "in_hand",
     "land",
@@ -67,6 +68,12 @@ class Receipt:
     def record(self) -> FileRecord:
         """The receipt without its number."""
         return FileRecord(self.file, self.rows, self.bytes, self.sha256)
+
+
+def check_name(path: Path) -> None:
+    """Refuse a path that is no text, which libraries in other languages do not take. Raises StoreError."""
+    if any("\ud800" <= sign <= "\udfff" for sign in str(path)):
+        raise StoreError(f"{str(path)!a}: a name in UTF-8 is due")
 
 
 @contextlib.contextmanager

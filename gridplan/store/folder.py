@@ -14,13 +14,11 @@ import pyarrow.parquet as pq
 from gridplan.errors import StoreError
 from gridplan.store.arrow import is_own
 from gridplan.store.files import make_folder, store_errors
+from gridplan.store.inside import INTENT
 from gridplan.store.lock import LOCK, folder_lock
 from gridplan.store.manifest import FORMAT, MANIFEST
 
 __all__ = ["INTENT", "claimed_folder", "prepare_folder"]
-
-INTENT = "run.json"
-"""What a run set out to write; see `gridplan.store.intent`."""
 
 OWN_NAMES = {
     "facts": re.compile(r"part-\d{5,}\.parquet|\.part-\d{5,}\.parquet\.tmp"),

@@ -123,7 +123,7 @@ def test_exports_by_name(cli: Cli, folder: Folder, tmp_path: Path) -> None:
     assert data == {"output": str(tmp_path / "cube.csv"), "rows": {str(tmp_path / "cube.csv"): 20}, "warnings": []}
 
 
-WARNED = "a winner is also the best over scenario, which nobody chooses: name them in --best as well"
+WARNED = "a winner is also the best over scenario, which nobody chooses: name it in --best as well"
 
 
 def test_wrong_exports(cli: Cli, folder: Folder, tmp_path: Path) -> None:

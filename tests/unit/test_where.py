@@ -50,7 +50,7 @@ def test_a_condition_means_labels_and_units(said: str, read: str, table: Table) 
     [
         ("gpuu = 'b200'", r"gpuu is no column .*did you mean gpu"),
         ("gpu = 'h100'", r"gpu: h100 is not on the axis.*did you mean h100-sxm"),
-        ("gpu = b200", r"b200 is no column .*a label is written in quotes"),
+        ("gpu = b200", r"b200 is no column .*a label is written in single quotes"),
         ("rho_target = 0.71", r"rho_target: 0.71 is not on the axis.*nearest: 0.7, 0.8"),
         ("status = 'fine'", r"status: fine is none of its labels: ok, infeasible"),
         ("gpu < 'b200'", r"gpu is a label: it may be =, <>, in or like"),
