@@ -68,6 +68,8 @@ class Survivors:
         self, block: Block, arrays: Mapping[str, Array], ranked: Array, models: tuple[tuple[str, ...], Array]
     ) -> None:
         """Look at one block; `ranked` says which plans may be compared, `models` are labels and codes of its cells."""
+        if not self.questions:
+            return
         names, codes = models
         standing = ranked & (arrays["status"] == 0)
         if WITHOUT_SPOT in arrays:

@@ -88,3 +88,10 @@ def test_unknown_measures_are_named_at_their_line(tmp_path: Path, outputs: str, 
 def test_a_policy_without_a_value_is_named(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match="redundancy has no value for failure_policy one gpu; add it or a default"):
         gridplan.evaluate(loaded(tmp_path, GRID.replace("one gpu: 1, ", "")))
+
+
+def test_a_cube_of_a_price_alone_asks_nothing(tmp_path: Path) -> None:
+    """Without the status of its cells nothing is known of who survives, and nothing else is wrong."""
+    grid = gridplan.load_grid(Path(__file__).parents[2] / "grids" / "lesson.yaml")
+    result = gridplan.run(grid, tmp_path / "cube", outputs=["usd_per_mtok_output"])
+    assert result.summary.to_dict()["cheapest_surviving"] == {}
