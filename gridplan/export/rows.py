@@ -23,7 +23,7 @@ __all__ = ["MEMORY", "Rows", "open_rows"]
 STATUS = ("status", "infeasible_reason", "binding_constraint")
 """Measures that every export has: a row without a plan says so."""
 
-MEMORY = "1GB"
+MEMORY = "512MB"
 """What DuckDB may hold while it hands rows over (policy); what is beyond goes to the disk."""
 
 
