@@ -25,18 +25,10 @@ COUNTS = ("cells", CANDIDATES, "ties")
 
 def best_columns(rows: Rows, by: Sequence[str], measure: str) -> tuple[list[Column], Column]:
     """The columns that stay and the measure that is to be least. Raises ContractError with every problem."""
-    problems, kept = [], []
-    for name in dict.fromkeys(by):
-        column = rows.table.column(name)
-        if column is None:
-            problems.append(Problem(f"{name} is no column of {rows.table.folder}{rows.table.near(name)}", key="best"))
-        elif column not in kept:
-            kept.append(column)
-    least = rows.table.column(measure)
-    if least is None:
-        said = f"{measure} is no column of {rows.table.folder}{rows.table.near(measure)}"
-        problems.append(Problem(said, key="best_measure"))
-    elif least.dtype in ("string", "bool"):
+    problems: list[Problem] = []
+    kept = rows.table.found(by, "best", problems)
+    least = next(iter(rows.table.found([measure], "best_measure", problems)), None)
+    if least is not None and least.dtype in ("string", "bool"):
         problems.append(Problem(f"{measure} has no order", key="best_measure"))
     elif least in kept:
         problems.append(Problem(f"{measure} stays already (best)", key="best_measure"))

@@ -5,82 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
 import pyarrow as pa
 
 from gridplan.errors import StoreError
-from gridplan.export.about import about, dictionary_table
 from gridplan.export.batches import pieces, rechunked
-from gridplan.export.best import COUNTS
 from gridplan.export.csv_file import csv_schema, write_csv
 from gridplan.export.landing import check_free, new_file, new_folder
+from gridplan.export.material import Export, beside
 from gridplan.export.parquet_file import ROW_GROUP_ROWS, write_parquet
-from gridplan.export.rows import Rows
-from gridplan.export.star import Star, star_of
-from gridplan.query.arrow import schema_of
+from gridplan.export.star import star_of
 from gridplan.spreadsheet import ROWS, rows_warning
 from gridplan.store.files import make_folder, store_errors
 
-__all__ = ["FORMS", "Export", "Form"]
+__all__ = ["FORMS", "Form"]
 
 FILE_GROUPS = 40
 """Row groups of one file of facts (policy): 5 million rows, some hundreds of megabytes with all columns of a cube."""
-
-
-@dataclass(frozen=True)
-class Winners:
-    """The table of winners, and what is noted about it."""
-
-    table: pa.Table
-    measure: str
-    notes: Mapping[str, str]
-
-    @property
-    def figures(self) -> list[str]:
-        """What a reader looks for: the measure that is least, how many were compared, and what it buys."""
-        wanted = (self.measure, "gpus_deployed", "nodes", "replicas", "usd_per_month", "binding_constraint")
-        return [name for name in (*wanted, *COUNTS) if name in self.table.column_names]
-
-
-@dataclass
-class Export:
-    """What is handed over, and what is said about it as it is written."""
-
-    rows: Rows
-    output: Path
-    compression: str
-    cells: bool
-    force: bool
-    winners: Winners | None = None
-    written: dict[str, int] = field(default_factory=dict)
-    """Rows by file or table."""
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def best(self) -> pa.Table | None:
-        """The table of winners, where it is asked for."""
-        return None if self.winners is None else self.winners.table
-
-    def parquet(self, path: Path, table: pa.Table) -> int:
-        """Write a small table to a Parquet file."""
-        return write_parquet(path, table.schema, [table], self.rows.table.manifest.origin, self.compression)
-
-    def small(self, star: Star | None = None) -> dict[str, pa.Table]:
-        """The tables beside the cells: what is known, the data dictionary, the winners; of a star the axes."""
-        notes = {} if self.winners is None else self.winners.notes
-        found = {"about": about(self.rows, notes), "metric": dictionary_table(self.rows)}
-        if self.best is not None:
-            found["best"] = self.best if star is None else star.keyed(self.best)
-        return found if star is None else {**star.tables, **found}
-
-    def cell_tables(self, rows: int) -> tuple[pa.Schema, Iterator[pa.Table]]:
-        """The cells in tables of `rows` rows, with their schema."""
-        query = self.rows.query()
-        schema = schema_of(query.columns)
-        return schema, rechunked(schema, self.rows.batches(query), rows)
 
 
 def _star(export: Export) -> None:
@@ -111,8 +55,8 @@ def _wide(export: Export) -> None:
     with ExitStack() as files:
         path = files.enter_context(new_file(export.output))
         if export.best is not None:
-            beside = _beside(export.output, "best.parquet")
-            export.written[str(beside)] = export.parquet(files.enter_context(new_file(beside)), export.best)
+            winners = export.beside("best.parquet")
+            export.written[str(winners)] = export.parquet(files.enter_context(new_file(winners)), export.best)
         schema, tables = export.cell_tables(ROW_GROUP_ROWS)
         export.written[str(export.output)] = write_parquet(path, schema, tables, origin, export.compression)
     if export.best is None:
@@ -123,7 +67,7 @@ def _csv(export: Export) -> None:
     schema, tables = export.cell_tables(ROW_GROUP_ROWS)
     changed = 0
     with ExitStack() as files:
-        paths = [export.output, *(_beside(export.output, ending) for ending in _BESIDE[".csv"])]
+        paths = [export.output, *(export.beside(ending) for ending in _BESIDE[".csv"])]
         with files.enter_context(new_file(paths[0])).open("wb") as sink:
             export.written[str(paths[0])], changed = write_csv(sink, schema, tables)
         files.enter_context(new_file(paths[1])).write_text(csv_schema(schema), encoding="utf-8")
@@ -143,14 +87,10 @@ def _csv(export: Export) -> None:
 def _remove_earlier(export: Export, endings: Iterable[str]) -> None:
     """Remove what an earlier export wrote beside its output and this one did not: it is of other rows."""
     for ending in endings:
-        path = _beside(export.output, ending)
+        path = export.beside(ending)
         if path.is_file():
             path.unlink()
             export.warnings.append(f"{path} was of an earlier export: it is removed")
-
-
-def _beside(output: Path, ending: str) -> Path:
-    return output.with_name(f"{output.stem}_{ending}")
 
 
 def _excel(export: Export) -> None:
@@ -245,7 +185,7 @@ class Form:
             raise StoreError(f"{output}: this form cannot be written to a path with {' or '.join(self.never)} in it")
         check_free(output, force, self.ours, folder=not self.suffix)
         for ending in _BESIDE.get(self.suffix, ()):
-            check_free(_beside(output, ending), force)
+            check_free(beside(output, ending), force)
 
 
 _BESIDE: Mapping[str, tuple[str, ...]] = {

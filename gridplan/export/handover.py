@@ -11,7 +11,8 @@ from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.export.best import best_columns, best_table, cautions
 from gridplan.export.delta import needs_delta
 from gridplan.export.excel import needs_excel
-from gridplan.export.forms import FORMS, Export, Winners
+from gridplan.export.forms import FORMS
+from gridplan.export.material import Export, Winners
 from gridplan.export.rows import open_rows
 from gridplan.query.slice import ALL, DEFAULT_MEASURE
 from gridplan.query.text import names_in

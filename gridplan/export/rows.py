@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gridplan.errors import ContractError, Problem
+from gridplan.errors import ContractError
 from gridplan.query.answer import Query
 from gridplan.query.database import batches, duckdb_errors
 from gridplan.query.select import cells_query
@@ -81,13 +81,7 @@ def open_rows(folder: str | Path, where: str | Iterable[str] = (), measures: Seq
         When the extra `sql` is not installed.
     """
     table, condition, problems = asked_of(folder, where)
-    wanted = set(STATUS)
-    for name in measures:
-        column = table.column(name)
-        if column is None:
-            problems.append(Problem(f"{name} is no column of {table.folder}{table.near(name)}", key="measure"))
-        else:
-            wanted.add(column.name)
+    wanted = {*STATUS, *(column.name for column in table.found(measures, "measure", problems))}
     if problems:
         raise ContractError(problems)
     kept = [c for c in table.columns if c.role != "measure" or not measures or c.name in wanted]

@@ -84,7 +84,7 @@ def open_slice(
 ) -> Slice:
     """Check a question to the cube in `folder` and write its query; arguments and errors as of `slice_cube`."""
     table, condition, problems = asked_of(folder, where)
-    kept = _columns(table, names_in(by), "by", problems)
+    kept = table.found(names_in(by), "by", problems)
     measures = _measures(table, names_in(measure), agg, problems)
     _check_aggregate(agg, kept, measures, problems)
     if problems:
@@ -156,17 +156,6 @@ def slice_cube(
     return frame
 
 
-def _columns(table: Table, names: Sequence[str], key: str, problems: list[Problem]) -> list[Column]:
-    found = []
-    for name in dict.fromkeys(names):
-        column = table.column(name)
-        if column is None:
-            problems.append(Problem(f"{name} is no column of {table.folder}{table.near(name)}", key=key))
-        elif column not in found:
-            found.append(column)
-    return found
-
-
 def _measures(table: Table, names: Sequence[str], agg: str | None, problems: list[Problem]) -> list[Column]:
     """Columns that are read; for cells themselves their labels first."""
     if ALL in names:
@@ -175,7 +164,8 @@ def _measures(table: Table, names: Sequence[str], agg: str | None, problems: lis
         return list(table.columns)
     if not names and table.column(DEFAULT_MEASURE) is None:
         problems.append(Problem(f"{table.folder} has no {DEFAULT_MEASURE}: name a measure", key="measure"))
-    found = _columns(table, names or [DEFAULT_MEASURE], "measure", problems) if names or not problems else []
+    wanted = names or [DEFAULT_MEASURE]
+    found = table.found(wanted, "measure", problems) if names or table.column(DEFAULT_MEASURE) is not None else []
     axes = [column for column in table.columns if column.role == "axis"] if agg is None else []
     return [*axes, *(column for column in found if column not in axes)]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridplan.errors import StoreError, suggestion
+from gridplan.errors import Problem, StoreError, suggestion
 from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.files import FileRecord, check_name
@@ -45,6 +45,17 @@ class Table:
     def axis(self, name: str) -> AxisSpec | None:
         """The axis of that name; None for every other column."""
         return next((axis for axis in self.axes if axis.name == name), None)
+
+    def found(self, names: Iterable[str], key: str, problems: list[Problem]) -> list[Column]:
+        """The columns of these names, each once; names of none, with the nearest, go to `problems` under `key`."""
+        found: list[Column] = []
+        for name in dict.fromkeys(names):
+            column = self.column(name)
+            if column is None:
+                problems.append(Problem(f"{name} is no column of {self.folder}{self.near(name)}", key=key))
+            elif column not in found:
+                found.append(column)
+        return found
 
     def near(self, name: str) -> str:
         """The nearest names of columns, as a sentence for a message."""
