@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 
 import gridplan
 from gridplan.errors import ContractError, StoreError
+from gridplan.query import winners
+from gridplan.query.slice import DEFAULT_MEASURE as slice_measure
 from gridplan.query.slice import open_slice
+from gridplan.sensitivity import choice, ranking
 
 MEASURE = "usd_per_mtok_output"
 Folder = Callable[[str], Path]
@@ -82,6 +85,11 @@ def test_figures_are_those_of_the_cube(data: st.DataObject, folder: Folder, cube
     for row, due in zip(rows, expected, strict=True):
         known = [pytest.approx(value, rel=1e-12) if value is not None else None for value in due[len(by) :]]
         assert list(row[len(by) :]) == known
+
+
+def test_what_ties_is_what_ties_where_plans_are_chosen() -> None:
+    assert float(winners.TIE) == ranking.TIE
+    assert slice_measure == choice.DEFAULT_MEASURE
 
 
 @pytest.mark.parametrize("agg", ["argmin", "argmax"])

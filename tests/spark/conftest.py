@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from spark_forms import Source
 
-HERE = "test_spark_here.py"
-if missing_spark() is not None:
-    collect_ignore = [path.name for path in Path(__file__).parent.glob("test_*.py") if path.name != HERE]
+HERE = ("test_spark_here.py", "spark_here.py")
+if missing_spark() is not None:  # files without tests are looked through for doctests
+    collect_ignore = [path.name for path in Path(__file__).parent.glob("*.py") if path.name not in HERE]
 
 MODELS = (
     *("Model-A", "model-a", "MODEL-A", "model-a ", " model-a"),
