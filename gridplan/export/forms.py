@@ -103,10 +103,12 @@ def _excel(export: Export) -> None:
             "keeps summary, dictionary and --best; star, wide, duckdb and delta hold all of them"
         )
     names = {"about": "summary", "metric": "dictionary", "best": "best"}
+    axes = len(export.rows.table.axes)
     small = {name: _figures_first(export, table) for name, table in export.small().items()}
-    sheets = [Sheet(names[name], table.schema, [table]) for name, table in small.items()]
+    labels = {"best": axes}
+    sheets = [Sheet(names[name], table.schema, [table], labels.get(name, 0)) for name, table in small.items()]
     if export.cells:
-        sheets.append(Sheet("cells", *export.cell_tables(ROW_GROUP_ROWS), labels=len(export.rows.table.axes)))
+        sheets.append(Sheet("cells", *export.cell_tables(ROW_GROUP_ROWS), axes))
     with new_file(export.output) as path:
         export.written |= write_workbook(path, sheets)
 
