@@ -82,17 +82,15 @@ def _print(found: Slice, form: str) -> None:
             raise OSError("there is no standard output")
         _csv(found, sys.stdout.buffer)
         return
-    from gridplan.report.slice_page import markdown_table, rows_as_dicts, slice_table
+    if form != "table":
+        click.echo("".join(_text(found, form, found.rows())), nl=False)
+        return
+    from gridplan.report.slice_page import slice_table
 
-    rows = found.rows(SHOWN + 1 if form == "table" else None)
-    if form == "json":
-        click.echo(json_text(rows_as_dicts(found.columns, rows)))
-    elif form == "markdown":
-        click.echo("\n".join(markdown_table(found.columns, rows)))
-    else:
-        click.echo(slice_table(found.columns, rows[:SHOWN]))
-        if len(rows) > SHOWN:
-            click.echo(f"the first {SHOWN} rows; -o FILE or --format csv has all", err=True)
+    rows = found.rows(SHOWN + 1)
+    click.echo(slice_table(found.columns, rows[:SHOWN]))
+    if len(rows) > SHOWN:
+        click.echo(f"the first {SHOWN} rows; -o FILE or --format csv has all", err=True)
 
 
 def _write(found: Slice, path: Path) -> int:
@@ -106,14 +104,16 @@ def _write(found: Slice, path: Path) -> int:
             if path.suffix == ".csv":
                 return _csv(found, sink)
             rows = found.rows()
-            sink.writelines(line.encode() for line in _text(found, path.suffix, rows))
+            form = "json" if path.suffix == ".json" else "markdown"
+            sink.writelines(line.encode() for line in _text(found, form, rows))
             return len(rows)
 
 
-def _text(found: Slice, suffix: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
+def _text(found: Slice, form: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
+    """The lines of JSON or Markdown, the same on a terminal and in a file."""
     from gridplan.report.slice_page import markdown_table, rows_as_dicts
 
-    if suffix == ".json":
+    if form == "json":
         yield json_text(rows_as_dicts(found.columns, rows)) + "\n"
     else:
         yield from (f"{line}\n" for line in markdown_table(found.columns, rows))

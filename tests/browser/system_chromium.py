@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Browser, sync_playwright
+from system_program import SystemProgram
 
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -24,23 +22,8 @@ ARGUMENTS = (
 )
 
 
-def find_chromium() -> str | None:
-    """The executable that GRIDPLAN_TEST_CHROMIUM names or, where that is not set, the first of the usual ones."""
-    named = os.environ.get("GRIDPLAN_TEST_CHROMIUM")
-    return next(filter(None, map(shutil.which, [named] if named else EXECUTABLES)), None)
-
-
-def require_chromium() -> str:
-    """The executable; without one the test is skipped, and fails where GRIDPLAN_TEST_REQUIRE_BROWSER is 1."""
-    found = find_chromium()
-    if found is not None:
-        return found
-    named = os.environ.get("GRIDPLAN_TEST_CHROMIUM")
-    missing = f"GRIDPLAN_TEST_CHROMIUM={named} is no executable" if named else "no Chromium on PATH"
-    reason = f"{missing}: install the package chromium, or name an executable in GRIDPLAN_TEST_CHROMIUM"
-    if os.environ.get("GRIDPLAN_TEST_REQUIRE_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+_PROGRAM = SystemProgram("Chromium", EXECUTABLES, "chromium", "GRIDPLAN_TEST_CHROMIUM", "GRIDPLAN_TEST_REQUIRE_BROWSER")
+find_chromium, require_chromium = _PROGRAM.find, _PROGRAM.require
 
 
 @contextmanager

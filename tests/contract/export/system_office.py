@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
+from system_program import SystemProgram
 
 __all__ = ["EXECUTABLES", "converted", "find_office", "require_office"]
 
@@ -20,23 +18,10 @@ CSV = "Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,0,
 """How a CSV file is read: comma, double quotes, UTF-8, numbers guessed and formulas run, as the careless do."""
 
 
-def find_office() -> str | None:
-    """The executable that GRIDPLAN_TEST_OFFICE names or, where that is not set, the first of the usual ones."""
-    named = os.environ.get("GRIDPLAN_TEST_OFFICE")
-    return next(filter(None, map(shutil.which, [named] if named else EXECUTABLES)), None)
-
-
-def require_office() -> str:
-    """The executable; without one the test is skipped, and fails where GRIDPLAN_TEST_REQUIRE_OFFICE is 1."""
-    found = find_office()
-    if found is not None:
-        return found
-    named = os.environ.get("GRIDPLAN_TEST_OFFICE")
-    missing = f"GRIDPLAN_TEST_OFFICE={named} is no executable" if named else "no LibreOffice on PATH"
-    reason = f"{missing}: install the package libreoffice-calc, or name an executable in GRIDPLAN_TEST_OFFICE"
-    if os.environ.get("GRIDPLAN_TEST_REQUIRE_OFFICE") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+_PROGRAM = SystemProgram(
+    "LibreOffice", EXECUTABLES, "libreoffice-calc", "GRIDPLAN_TEST_OFFICE", "GRIDPLAN_TEST_REQUIRE_OFFICE"
+)
+find_office, require_office = _PROGRAM.find, _PROGRAM.require
 
 
 def converted(executable: str, files: Sequence[Path], folder: Path, infilter: str = "") -> list[Path]:
