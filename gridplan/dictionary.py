@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from pkgutil import get_data
 
-__all__ = ["DEFAULT", "Quantity", "all_measures", "dictionary", "inputs", "measures"]
+__all__ = ["DEFAULT", "Quantity", "all_measures", "axis_role", "dictionary", "inputs", "measures"]
 
 
 DEFAULT = "default"
@@ -98,3 +98,15 @@ def measures() -> tuple[str, ...]:
 def inputs() -> tuple[str, ...]:
     """Names of all inputs, axes among them."""
     return tuple(name for name, row in dictionary().items() if row.is_input)
+
+
+def axis_role(name: str) -> str:
+    """`lever` for an axis of class policy (GPU, parallelism, formats, targets, spares, purchase), else `uncertainty`.
+
+    Scenarios, workloads, traffic, prices and samples are what the world does.
+
+    >>> axis_role("tensor_parallel"), axis_role("arrival_rate"), axis_role("scenario")
+    ('lever', 'uncertainty', 'uncertainty')
+    """
+    row = dictionary().get(name)
+    return "lever" if row is not None and row.cls == "policy" else "uncertainty"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -209,3 +210,25 @@ class Grid:
     def axis(self, name: str) -> Axis | None:
         """The axis of that name, or None."""
         return next((axis for axis in self.axes if axis.name == name), None)
+
+    @property
+    def dimensions(self) -> dict[str, tuple[Scalar, ...]]:
+        """Labels of the cube: samples of a study, scenario and workload outermost, then the axes as declared."""
+        labels: dict[str, tuple[Scalar, ...]] = {}
+        if self.samples:
+            labels["sample"] = tuple(map(float, range(self.samples)))
+        if self.scenarios:
+            labels["scenario"] = tuple(scenario.name for scenario in self.scenarios)
+        if self.workloads and self.workloads[0].name:
+            labels["workload"] = tuple(workload.name for workload in self.workloads)
+        return labels | {axis.name: axis.labels for axis in self.axes}
+
+    def __repr__(self) -> str:
+        sizes = {name: len(labels) for name, labels in self.dimensions.items()}
+        shape = " x ".join(f"{name} {size:,}" for name, size in sizes.items())
+        return f"<Grid {self.name!r}: {prod(sizes.values()):,} cells{f' ({shape})' if shape else ''}>"
+
+    def _repr_html_(self) -> str:
+        from gridplan.contract.grid_html import grid_html
+
+        return grid_html(self)

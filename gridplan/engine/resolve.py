@@ -39,16 +39,8 @@ OriginOf = Callable[[Mapping[str, int]], Origin]
 
 
 def space_of(grid: Grid) -> Space:
-    """Dimensions of the cube: samples of a study, scenario and workload outermost, then the axes as declared."""
-    labels: dict[str, tuple[str | float, ...]] = {}
-    if grid.samples:
-        labels["sample"] = tuple(map(float, range(grid.samples)))
-    if grid.scenarios:
-        labels["scenario"] = tuple(scenario.name for scenario in grid.scenarios)
-    if grid.workloads and grid.workloads[0].name:
-        labels["workload"] = tuple(workload.name for workload in grid.workloads)
-    labels.update({axis.name: axis.labels for axis in grid.axes})
-    return Space(labels)
+    """Dimensions of the cube of a grid."""
+    return Space(grid.dimensions)
 
 
 class Resolver:

@@ -60,6 +60,14 @@ class RunResult:
             "warnings": list(self.warnings),
         }
 
+    def __repr__(self) -> str:
+        return f"<RunResult {str(self.folder)!r}: {self.cells:,} cells>"
+
+    def _repr_html_(self) -> str:
+        from gridplan.engine.run_html import run_html
+
+        return run_html(self)
+
 
 def run(
     grid: Grid,

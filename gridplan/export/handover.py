@@ -31,6 +31,12 @@ class Exported:
     rows: Mapping[str, int]
     warnings: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        from gridplan.markup import number, page, table, warnings
+
+        rows = [(name, number(f"{count:,}", count)) for name, count in self.rows.items()]
+        return page(str(self.output), warnings(self.warnings), table(("table", "rows"), rows, numeric=("rows",)))
+
 
 def export_cube(
     folder: str | Path,

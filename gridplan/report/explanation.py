@@ -13,7 +13,24 @@ from gridplan.report.layer_lines import LayerLine, layer_text
 from gridplan.report.sections import MEMORY
 from gridplan.rounding import ceil_exact
 
-__all__ = ["Explanation", "InputLine", "Line"]
+__all__ = ["FACTS", "Explanation", "InputLine", "Line", "rounded_up"]
+
+FACTS = (
+    "capacity_source",
+    "capacity_flag",
+    "lambda_basis",
+    "slo_basis",
+    "latency_flag",
+    "gpu_memory_source",
+    "priced_by",
+    "price_as_of",
+    "price_kind",
+    "api_verdict",
+    "api_verdict_released",
+    "price_flag",
+    "fleet_constraint",
+)
+"""Labels of a cell that say what its numbers rest on, shown where the cell has them."""
 
 
 @dataclass(frozen=True)
@@ -83,30 +100,29 @@ class Explanation:
             "kv_layer_groups": [asdict(item) for item in self.layers],
         }
 
+    @property
+    def title(self) -> str:
+        """The grid, and the labels of the cell."""
+        at = ", ".join(f"{name}={format_label(label)}" for name, label in self.labels.items())
+        return f"{self.grid}{' at ' + at if at else ''}"
+
     def __str__(self) -> str:
         return _page(self)
+
+    def __repr__(self) -> str:
+        return f"<Explanation {self.title!r}: {self.status}>"
+
+    def _repr_html_(self) -> str:
+        from gridplan.report.explanation_html import explanation_html
+
+        return explanation_html(self)
 
 
 def _page(explanation: Explanation) -> str:
     """The chain top to bottom: labels, verdict, one block per section, then the inputs with their provenance."""
-    at = ", ".join(f"{name}={format_label(label)}" for name, label in explanation.labels.items())
-    rows = [f"{explanation.grid}{' at ' + at if at else ''}", f"status    {explanation.status}: {explanation.verdict}"]
+    rows = [explanation.title, f"status    {explanation.status}: {explanation.verdict}"]
     facts = explanation.facts
-    for name in (
-        "capacity_source",
-        "capacity_flag",
-        "lambda_basis",
-        "slo_basis",
-        "latency_flag",
-        "gpu_memory_source",
-        "priced_by",
-        "price_as_of",
-        "price_kind",
-        "api_verdict",
-        "api_verdict_released",
-        "price_flag",
-        "fleet_constraint",
-    ):
+    for name in FACTS:
         if facts.get(name):
             rows.append(f"{name:<17} {facts[name]}")
     rows += [f"warning   {text}" for text in explanation.warnings]
@@ -134,7 +150,7 @@ def _blocks(explanation: Explanation) -> list[str]:
 def _rows(line: Line) -> list[str]:
     """A result in one line, its formula and its numbers below."""
     symbol = f" ({line.symbol})" if line.symbol else ""
-    shown = f"{line.text}{_rounded_up(line)}"
+    shown = f"{line.text}{rounded_up(line)}"
     rows = [f"  {line.name}{symbol} = {shown}"]
     if line.formula:
         rows.append(f"      {line.formula}")
@@ -149,6 +165,6 @@ def _short(source: str) -> str:
     return first if first == source else f"{first}; ..."
 
 
-def _rounded_up(line: Line) -> str:
+def rounded_up(line: Line) -> str:
     """Fractional replicas show what they round to."""
     return f" → {ceil_exact(line.value):,.0f}" if line.name == "replicas_fractional" else ""

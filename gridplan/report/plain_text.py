@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gridplan.markup import printable
+
 __all__ = ["escaped", "printable"]
-
-
-def printable(text: str) -> str:
-    """The text in one line, without signs that XML cannot hold or that would turn its direction.
-
-    >>> printable("a\\nb\\x00")
-    'a b?'
-    """
-    return "".join(sign if sign.isprintable() else "?" for sign in " ".join(str(text).split()))
 
 
 def escaped(text: str) -> str:

@@ -66,6 +66,14 @@ class Difference:
     fixed: tuple[Mapping[str, str | float], Mapping[str, str | float]]
     of_contracts: bool
 
+    def __repr__(self) -> str:
+        return f"<Difference in {len(self.inputs):,} inputs over {self.cells:,} cells>"
+
+    def _repr_html_(self) -> str:
+        from gridplan.sensitivity.diff_html import diff_html
+
+        return diff_html(self)
+
 
 def diff(
     a: Grid | xr.Dataset,

@@ -56,6 +56,16 @@ class SweepResult:
         middle = self.repeats_median_per_s
         return None if middle is None else statistics.median(abs(rate - middle) for rate in self.repeats_per_s)
 
+    def __repr__(self) -> str:
+        rate = self.lambda_instance_per_s
+        said = "no rate holds every limit" if rate is None else f"{rate:.4g} requests/s hold every limit"
+        return f"<SweepResult of {len(self.points):,} load points: {said}>"
+
+    def _repr_html_(self) -> str:
+        from gridplan.measured.sustained.result_html import sweep_html
+
+        return sweep_html(self)
+
 
 def sweep_result(
     points: Sequence[SweepPoint],

@@ -142,6 +142,9 @@ class Chart:
                 raise ValueError(f"a file that ends in {', '.join(SUFFIXES)} is due, not {suffix!r}")
         return files
 
+    def __repr__(self) -> str:
+        return f"<Chart {self.kind}: {self.finding}>"
+
     def _repr_svg_(self) -> str:
         return self.svg()
 

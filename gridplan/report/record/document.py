@@ -109,6 +109,14 @@ class Record:
         """All charts, in their order."""
         return tuple(block for part in self.sections for block in part.blocks if isinstance(block, Figure))
 
+    def __repr__(self) -> str:
+        return f"<Record {self.title!r}: {STATES[self.state]}>"
+
+    def _repr_html_(self) -> str:
+        from gridplan.report.record.record_html import record_html
+
+        return record_html(self)
+
 
 _UNIT_IN_HEAD = ("USD", "req/s", "tokens")
 
