@@ -59,7 +59,7 @@ def number(text: str, value: float | None) -> Markup:
     """
     if value is None or math.isnan(value):
         return _shown(text)
-    return element("data", text, value=repr(value))
+    return element("data", text, value=str(value))
 
 
 def table(

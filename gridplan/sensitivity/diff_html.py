@@ -79,7 +79,7 @@ def _measure(row: Row) -> tuple[object, ...]:
     return (
         *_changed("measure", row),
         *values,
-        row["change_at"] or "",
+        _text(row["change_at"]),
         _count(row["became_null"]),
         _count(row["became_number"]),
     )
@@ -87,7 +87,7 @@ def _measure(row: Row) -> tuple[object, ...]:
 
 def _input(row: Row) -> tuple[object, ...]:
     values = (_number(row[name], row["unit"]) for name in ("a", "b"))
-    return (*_changed("input", row), *values, row["a_source"], row["b_source"])
+    return (*_changed("input", row), *values, _text(row["a_source"]), _text(row["b_source"]))
 
 
 def _changed(name: str, row: Row) -> tuple[Markup, Markup]:
@@ -95,14 +95,14 @@ def _changed(name: str, row: Row) -> tuple[Markup, Markup]:
 
 
 def _flip(row: Row) -> tuple[object, ...]:
-    labels = ("-" if row[name] is None else row[name] for name in ("a", "b"))
+    labels = (_text(row[name]) or "-" for name in ("a", "b"))
     return element("code", row["measure"]), *labels, _count(row["cells"]), row["first_at"]
 
 
 def _why(row: Row) -> tuple[object, ...]:
     unit = dictionary()[row["measure"]].unit
     values = (_number(row[name], unit) for name in ("a", "alone", "effect"))
-    return element("code", row["input"]), element("code", row["measure"]), *values, row["note"] or ""
+    return element("code", row["input"]), element("code", row["measure"]), *values, _text(row["note"])
 
 
 def _label(row: Row) -> tuple[object, ...]:
@@ -111,6 +111,11 @@ def _label(row: Row) -> tuple[object, ...]:
 
 def _count(count: int) -> Markup:
     return number(f"{count:,}", count)
+
+
+def _text(value: Any) -> str:
+    """A text of a frame; pandas has NaN or None where there is none."""
+    return value if isinstance(value, str) else ""
 
 
 def _number(value: Any, unit: str) -> Markup | str:
