@@ -41,7 +41,7 @@ def diff_html(found: Difference) -> str:
         _rows("Measures", found.measures, _MEASURES, _measure),
         _rows("Inputs", found.inputs, _INPUTS, _input),
         _rows("Labels that changed", found.flips, _FLIPS, _flip),
-        _rows(cause, found.why, _WHY, _why),
+        _rows(cause, found.why, _WHY, _why, unfolded=False),
         _rows("Not compared: on one side only", found.labels, _LABELS, _label),
     )
     return page("What changed from A to B", columns(_about(found)), *parts)
@@ -58,8 +58,8 @@ def _about(found: Difference) -> Iterator[tuple[str, object]]:
         yield "inputs", "a cube holds few: others may differ, and which one did it is not known; compare contracts"
 
 
-def _rows(title: str, frame: pd.DataFrame, heads: Heads, cells: Cells) -> Markup:
-    """A section with the rows of a frame, unfolded; nothing where it has none."""
+def _rows(title: str, frame: pd.DataFrame, heads: Heads, cells: Cells, unfolded: bool = True) -> Markup:
+    """A section with the rows of a frame; nothing where it has none."""
     if not len(frame):
         return Markup("")
     shown = map(cells, frame.head(SHOWN_ROWS).to_dict("records"))
@@ -69,7 +69,7 @@ def _rows(title: str, frame: pd.DataFrame, heads: Heads, cells: Cells) -> Markup
         f"{title} ({len(frame):,})",
         table(tuple(heads), shown, [head for head in heads if heads[head]]),
         more,
-        unfolded=True,
+        unfolded=unfolded,
     )
 
 

@@ -13,7 +13,7 @@ PAIR = re.compile(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", re.S)
 
 EXAMPLES = [
     pytest.param(program, output, id=f"{page.name}-{number}")
-    for page in sorted((ROOT / "docs").glob("*.md"))
+    for page in sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "notebooks").glob("*.md")])
     for number, (program, output) in enumerate(PAIR.findall(page.read_text(encoding="utf-8")))
 ]
 
