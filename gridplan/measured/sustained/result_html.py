@@ -65,7 +65,10 @@ def _interval(interval: Interval) -> Markup:
 def _point(item: PointVerdict) -> tuple[object, ...]:
     point, binding = item.point, item.binding
     margin = None if binding is None else binding.margin
-    rates = (number("-" if one is None else f"{one:.4g}", one) for one in (point.offered_rate_per_s, _completed(item)))
+    rates = (
+        number("-" if one is None else f"{one:.4g}", one)
+        for one in (point.offered_rate_per_s, point.achieved_rate_per_s)
+    )
     figures = (number(_figure(limit.slo, limit.value), limit.value) for limit in item.limits)
     said = {True: "yes", False: "no", None: "not known"}[item.holds]
     if item.unused:
@@ -73,10 +76,6 @@ def _point(item: PointVerdict) -> tuple[object, ...]:
     elif item.overloaded:
         said = f"no: {', '.join(item.overloaded)}"
     return f"{item.row + 1}", *rates, *figures, number("-" if margin is None else f"{margin:+.1%}", margin), said
-
-
-def _completed(item: PointVerdict) -> float | None:
-    return item.point.achieved_rate_per_s
 
 
 def _figure(slo: Slo, value: float | None) -> str:
