@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "verify": "Check every part of a written cube against its receipt.",
     "slice": "Print cells of a written cube, or figures of them, by SQL.",
     "export": "Hand a written cube over: star schema, wide Parquet, CSV, Excel, DuckDB, Delta.",
+    "explore": "Turn a cube in a local page: any two axes, every cell explained, what if; or write it as one file.",
     "explain": "Show the chain of one cell with its numbers.",
     "solve": "Ask backwards: the largest context, the fewest GPUs, the largest concurrency that fits.",
     "choose": "Choose: the cheapest plan of each point, the front of several objectives, the least regret.",

@@ -10,7 +10,7 @@ from gridplan.engine.field import Field
 from gridplan.errors import Problem
 from gridplan.labels import label_positions, listed
 
-__all__ = ["cell_index", "cut_to", "label_index", "label_positions"]
+__all__ = ["cell_index", "cut_ranges", "cut_to", "label_index", "label_positions"]
 
 
 def cell_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, int]:
@@ -37,20 +37,30 @@ def label_index(inputs: Inputs, labels: Mapping[str, str | float]) -> dict[str, 
 
 def cut_to(inputs: Inputs, index: Mapping[str, int]) -> Inputs:
     """The same inputs with the dimensions of `index` cut down to the label at that position."""
+    return cut_ranges(inputs, {name: range(place, place + 1) for name, place in index.items()})
+
+
+def cut_ranges(inputs: Inputs, ranges: Mapping[str, range]) -> Inputs:
+    """The same inputs with the dimensions of `ranges` cut down to the labels at those positions, without steps."""
     names = inputs.space.names
 
     def cut(item: Field) -> Field:
-        if item.dims.isdisjoint(index):
+        if item.dims.isdisjoint(ranges):
             return item
         place = tuple(
-            slice(index[name], index[name] + 1) if name in index and item.data.shape[axis] > 1 else slice(None)
+            slice(ranges[name].start, ranges[name].stop)
+            if name in ranges and item.data.shape[axis] > 1
+            else slice(None)
             for axis, name in enumerate(names)
         )
         return Field(item.data[place], item.dims)
 
     labels = inputs.space.labels
     space = type(inputs.space)(
-        {name: (labels[name][index[name]],) if name in index else labels[name] for name in names}
+        {
+            name: labels[name][ranges[name].start : ranges[name].stop] if name in ranges else labels[name]
+            for name in names
+        }
     )
     fields = {
         part: {name: cut(item) for name, item in getattr(inputs, part).items()}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
-from gridplan.errors import ContractError, GridplanError
+from gridplan.engine.stored_contract import stored_contract
+from gridplan.errors import ContractError
 from gridplan.labels import label_positions
 from gridplan.report.charts.source import axes_of_source, with_axis
 from gridplan.report.record.case import Asked, Case, Label
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from gridplan.engine.resolve import Origin
-    from gridplan.store.manifest import Manifest
 
 __all__ = ["case_of", "positions"]
 
@@ -49,7 +49,7 @@ def case_of(source: Grid | str | Path, asked: Asked, catalog: Any = None) -> Cas
     fixed = {name: labels[0] for name, labels in axes.items() if len(labels) == 1} | at
     if "scenario" in axes:
         fixed.setdefault("scenario", "nominal")
-    grid, no_grid, manifest = _contract(source, catalog)
+    grid, no_grid, manifest = (source, "", None) if isinstance(source, Grid) else stored_contract(source, catalog)
     choice, plan = None, None
     if not still_open:
         plan = fixed | {name: axes[name][0] for name in chosen}
@@ -84,28 +84,6 @@ def positions(axes: Mapping[str, tuple[Label, ...]], at: Mapping[str, Label]) ->
     except ContractError as error:
         raise ContractError([replace(item, key="at", message=with_axis(item)) for item in error.problems]) from None
     return {name: axes[name][place] for name, place in found.items()}
-
-
-def _contract(source: Grid | str | Path, catalog: Any) -> tuple[Grid | None, str, Manifest | None]:
-    """The contract of a source, why it cannot be planned anew, and the manifest of a folder."""
-    if isinstance(source, Grid):
-        return source, "", None
-    from gridplan.contract import loads_grid
-    from gridplan.engine.inputs import build_inputs
-    from gridplan.engine.tables import catalog_hash
-    from gridplan.store.manifest import read_manifest
-
-    manifest = read_manifest(source)
-    try:
-        grid = loads_grid(manifest.origin.grid_text, f"{source}/manifest.json", catalog)
-        same = catalog_hash(build_inputs(grid).catalog) == manifest.origin.catalog_sha256
-    except GridplanError as error:
-        first = str(error).splitlines()[0]
-        return None, f"the contract in the folder cannot be planned anew here ({first})", manifest
-    if not same:
-        said = "the folder was planned with another catalog than the one in use here, so nothing is planned anew"
-        return None, said, manifest
-    return grid, "", manifest
 
 
 def _with_figures(case: Case, plan: Mapping[str, Label]) -> Case:

@@ -1,0 +1,77 @@
+// The chosen cell: what it is, what binds, its figures, and how changes move them.
+
+let cellData = null; // { from, block, base }
+
+const cellChannel = new Channel(async ({ place, from }) => {
+  const names = ABOUT.columns.map((column) => column.name);
+  const changed = Object.keys(from.changes).length > 0;
+  const [block, base] = await Promise.all([
+    SOURCE.block(place, names, from.changes),
+    changed ? SOURCE.block(place, names, {}) : null,
+  ]);
+  cellData = { from, block, base };
+  drawCell();
+});
+
+const cellPlace = () => state.at.map((at) => [at, at + 1]);
+
+function askCell() {
+  cellChannel.ask(`${placeText(cellPlace())} ${changesKey()}`, { place: cellPlace(), from: state });
+}
+
+function drawCell() {
+  const { from, block, base } = cellData;
+  byId("cell-place").textContent = AXES.map((axis, at) => `${axis.name}=${axis.labels[from.at[at]]}`).join(", ");
+  const read = (name, which = block) => (which && which.has(name) ? which.value(name, from.at) : null);
+  const status = byId("cell-status");
+  status.className = `decision ${read("status") ?? ""}`;
+  status.textContent = statusText(read, base);
+  byId("tiles").replaceChildren(...ABOUT.key.map((name) => tile(name, read(name), base ? read(name, base) : undefined)));
+  if (byId("all").open) drawMeasures();
+}
+
+function statusText(read, base) {
+  const said = (which) => {
+    const reason = read("infeasible_reason", which);
+    if (reason) return `no plan: ${reason}`;
+    const binds = read("binding_constraint", which);
+    if (binds) return `feasible: ${WORDS[binds]?.word ?? binds} binds`;
+    return read("status", which) ?? "not in this cube";
+  };
+  const now = said(undefined);
+  return base && said(base) !== now ? `${now} (by the contract ${said(base)})` : now;
+}
+
+function tile(name, value, before) {
+  const column = columnOf.get(name);
+  const shown = el("dd", { text: quantityText(value, column.unit), "data-measure": name, "data-value": exact(value) });
+  if (before !== undefined) shown.append(deltaText(value, before, column.unit));
+  return el("div", {}, el("dt", { text: `${column.title}`, title: name }), shown);
+}
+
+// A change with its direction in words of arithmetic, not in colour alone.
+function deltaText(value, before, unit) {
+  const made = (text, kind = "") => el("span", { class: `delta ${kind}`, "data-before": exact(before), text });
+  if (value === before) return made("as in the contract");
+  if (value === null || before === null) return made(`contract: ${quantityText(before, unit)}`);
+  const share = before ? `, ${signed((100 * (value - before)) / Math.abs(before), (size) => `${plainNumber(size)}%`)}` : "";
+  const change = signed(value - before, (size) => quantityText(size, unit));
+  return made(`${change}${share} (contract: ${quantityText(before, unit)})`);
+}
+
+function drawMeasures() {
+  if (!cellData) return;
+  const { from, block, base } = cellData;
+  const head = ["measure", "value", ...(base ? ["by the contract"] : []), "what it is", "formula"];
+  const rows = ABOUT.columns.map((column) => {
+    const value = block.value(column.name, from.at);
+    const cells = [
+      el("th", { scope: "row", text: column.name }),
+      el("td", { class: "n", text: quantityText(value, column.unit), "data-measure": column.name, "data-value": exact(value) }),
+    ];
+    if (base) cells.push(el("td", { class: "n", text: quantityText(base.value(column.name, from.at), column.unit) }));
+    const why = value === null && column.null ? `${column.title}; null where ${column.null}` : column.title;
+    return el("tr", {}, ...cells, el("td", { text: why }), el("td", { text: column.formula }));
+  });
+  fillTable(byId("measures"), head, rows);
+}
