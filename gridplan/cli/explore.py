@@ -57,7 +57,7 @@ def command(
 
     needs_explore()
     with named_as_options(_OPTIONS):
-        explorer = _explorer(source, outputs if output is None else None, catalog)
+        explorer = _explorer(source, outputs, catalog)
         if output is not None:
             _write(explorer, output, outputs, labels)
             return
