@@ -17,7 +17,7 @@ from gridplan.store.columns import AxisSpec, Column
 
 __all__ = ["MOST_CELLS", "OWN", "static_page"]
 
-MOST_CELLS = 1_000_000
+MOST_CELLS = 2_000_000
 """Cells of a page without a server (policy): some 20 MB, and as many hundred in the memory of a browser."""
 
 OWN = (

@@ -1,6 +1,10 @@
 // Pictures: stairs and the front, drawn by Vega from data of the page. Nothing is loaded, and no text is run as code.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
+// Watched, since to ask for it would lay the page out in the middle of a change.
+let stairsWidth = 400;
+new ResizeObserver(([entry]) => (stairsWidth = entry.contentRect.width || stairsWidth)).observe(byId("stairs"));
+
 const drawn = new Map(); // of each picture: its specification as text, and its view
 
 function specText(spec) {
@@ -104,7 +108,8 @@ function stairsSpec(axis, from, rows, data, series) {
   // A colour belongs to a label, whether or not it has a plan here.
   const names = from.y === null ? [from.measure] : series.map((y) => AXES[from.y].labels[y]);
   for (const key of ["color", "shape"]) encoding[key].scale = { ...encoding[key].scale, domain: names };
-  spec.config.legend.columns = Math.max(1, Math.floor(byId("stairs").clientWidth / (40 + 7 * Math.max(...names.map((name) => name.length)))));
+  const longest = Math.max(...names.map((name) => name.length));
+  spec.config.legend.columns = Math.max(1, Math.floor(stairsWidth / (40 + 7 * longest)));
   if (names.length === 1) encoding.color.legend = encoding.shape.legend = null;
   return spec;
 }

@@ -144,13 +144,27 @@ function shortNumbers(axis) {
 function paint(td, cell, column, show, strength, reasons) {
   const text = shownText(cell, column, show);
   const none = cell.value === null && (cell.reason !== null || cell.status === "infeasible");
-  td.firstChild.textContent = text;
-  td.lastChild.textContent = cell.binding && column.name !== "binding_constraint" ? WORDS[cell.binding]?.letter ?? "" : "";
-  td.dataset.value = exact(cell.value);
-  td.className = none ? `none r${Math.min(reasons.indexOf(cell.reason), 3)}` : strength.kinds && cell.value !== null ? "kind" : "";
-  td.style.setProperty("--strength", none ? 0 : strength.of(cell));
-  if (strength.kinds) td.style.setProperty("--colour", strength.kinds.get(cell.value) ?? "transparent");
-  td.title = none ? `no plan: ${cell.reason ?? "infeasible"}` : cell.binding ? `${WORDS[cell.binding]?.word ?? cell.binding} binds` : "";
+  const letter = cell.binding && column.name !== "binding_constraint" ? WORDS[cell.binding]?.letter ?? "" : "";
+  const kind = strength.kinds && cell.value !== null;
+  const now = {
+    text,
+    letter,
+    value: exact(cell.value),
+    kind: none ? `none r${Math.min(reasons.indexOf(cell.reason), 3)}` : kind ? "kind" : "",
+    strength: none ? 0 : strength.of(cell).toFixed(3),
+    colour: kind ? strength.kinds.get(cell.value) : "",
+    title: none ? `no plan: ${cell.reason ?? "infeasible"}` : cell.binding ? `${WORDS[cell.binding]?.word ?? cell.binding} binds` : "",
+  };
+  // What stays as it is is left alone: a browser takes longer to lay out than a plan takes to compute.
+  const old = td.now ?? {};
+  td.now = now;
+  if (old.text !== text) td.firstChild.textContent = text;
+  if (old.letter !== letter) td.lastChild.textContent = letter;
+  if (old.value !== now.value) td.dataset.value = now.value;
+  if (old.kind !== now.kind) td.className = now.kind;
+  if (old.strength !== now.strength) td.style.setProperty("--strength", now.strength);
+  if (old.colour !== now.colour) td.style.setProperty("--colour", now.colour);
+  if (old.title !== now.title) td.title = now.title;
 }
 
 // How strong the colour of a cell is: by its value, on a scale of ratios where values span more than a factor of 20.

@@ -15,12 +15,16 @@ function el(tag, attributes = {}, ...children) {
   return made;
 }
 
-const grouped = (number, digits) =>
-  number.toLocaleString("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-    roundingMode: "halfEven",
-  });
+// Made once: a formatter takes longer to make than to use.
+const FORMATS = [0, 1, 2].map(
+  (digits) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+      roundingMode: "halfEven",
+    }),
+);
+const grouped = (number, digits) => FORMATS[digits].format(number);
 
 const LADDERS = {
   bytes: [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
