@@ -2,9 +2,10 @@
 
 python tests/bench/explorer.py SOURCE... [--moves 50] [--chromium /usr/bin/chromium]
 
-SOURCE is a contract or the folder of a cube. A move is one step of a slider of an axis that is not drawn, so that every
-number of the page changes. It ends when the browser has painted the new plane (`plane`), and when all of the page, Pareto
-and stairs among it, has followed (`page`). A server is started for each source, and its peak memory is read at the end.
+SOURCE is a contract or the folder of a cube. A move is one step of a slider of an axis that is not drawn, so that
+every number of the page changes. It ends when the browser has painted the new plane (`plane`), and when all of the
+page, Pareto and stairs among it, has followed (`page`). A server is started for each source, and its peak memory is
+read at the end.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ MOVE = """async ({ id, moves }) => {
     const place = Number(slider.value);
     slider.value = String(place === Number(slider.max) ? 0 : place + 1);
     const whole = until(root, { attributes: true }, () => !root.dataset.busy);
-    const plane = until(document.getElementById("plane-caption"), { childList: true, characterData: true, subtree: true }, () => true);
+    const caption = document.getElementById("plane-caption");
+    const plane = until(caption, { childList: true, characterData: true, subtree: true }, () => true);
     const begin = performance.now();
     slider.dispatchEvent(new Event("input", { bubbles: true }));
     await plane;
@@ -60,7 +62,7 @@ MOVE = """async ({ id, moves }) => {
 
 @dataclass(frozen=True)
 class Measured:
-    """One source: cells, seconds until the page answered and was filled, milliseconds of each move, MiB of the server."""
+    """One source: cells, seconds until it was served and filled, milliseconds of each move, MiB of the server."""
 
     source: str
     cells: int
@@ -101,9 +103,7 @@ def measured(source: str, moves: int, browser: Any) -> Measured:
         times = page.evaluate(MOVE, {"id": slider, "moves": moves})
         cells = int(page.inner_text("#size").split(" ")[0].replace(",", ""))
         page.close()
-        return Measured(
-            source, cells, start_s, filled_s, tuple(times["plane"]), tuple(times["page"]), _peak_mib(pid)
-        )
+        return Measured(source, cells, start_s, filled_s, tuple(times["plane"]), tuple(times["page"]), _peak_mib(pid))
 
 
 def _peak_mib(pid: int) -> float:

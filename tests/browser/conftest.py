@@ -27,7 +27,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., View]]:
-    """`open_page(path)` or `open_page(html)`: the loaded page, closed when the test ends."""
+    """`open_page(path)`, `open_page(html)` or `open_page("http://...")`: the loaded page, closed when the test ends."""
     numbers = count(1)
     with ExitStack() as views:
 
@@ -38,7 +38,8 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., View]]
             scheme: Scheme = "light",
             media: Media | None = None,
         ) -> View:
-            if isinstance(path_or_html, Path):
+            file: Path | str
+            if isinstance(path_or_html, Path) or path_or_html.startswith("http://127.0.0.1:"):
                 file = path_or_html
             else:
                 assert "<" in path_or_html, "a text is taken for HTML: give a path as a Path"

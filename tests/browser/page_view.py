@@ -1,4 +1,4 @@
-"""A page in a browser, cut off from all but its own file, with what it says and what it asks for written down."""
+"""A page in a browser, cut off from all but its own file or server, with what it says and asks for written down."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class View:
 
 @contextmanager
 def viewed(
-    browser: Browser, file: Path, *, width: int, height: int, scheme: Scheme, media: Media | None
+    browser: Browser, file: Path | str, *, width: int, height: int, scheme: Scheme, media: Media | None
 ) -> Iterator[View]:
-    """The file, loaded in a context of its own: no page sees what another one stored."""
+    """The file or address, loaded in a context of its own: no page sees what another one stored."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, service_workers="block"
     )
     try:
         view = View(context.new_page())
-        url = file.resolve().as_uri()
+        url = file if isinstance(file, str) else file.resolve().as_uri()
         _confine(context, view, url)
         if media is not None:
             view.page.emulate_media(media=media)
@@ -55,9 +55,16 @@ def viewed(
 
 
 def _confine(context: BrowserContext, view: View, url: str) -> None:
-    """Refuses and writes down what goes beyond the file, also from windows, frames and workers that the page opens."""
+    """Refuses and writes down what goes beyond the file, also from windows, frames and workers that the page opens.
+
+    A page that is served may ask its own server.
+    """
+    scheme, _, rest = url.partition("://")
+    server = f"{scheme}://{rest.partition('/')[0]}/" if scheme == "http" else None
 
     def is_own(address: str) -> bool:
+        if server is not None:
+            return address.startswith(("data:", server))
         return address.startswith("data:") or address.partition("#")[0] == url
 
     def on_request(request: Request) -> None:

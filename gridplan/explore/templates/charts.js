@@ -69,7 +69,7 @@ async function drawStairs() {
   const data = planeData;
   const { from, block, xs, ys } = data;
   const column = columnOf.get(from.measure);
-  const chart = byId("stairs").parentElement;
+  const chart = byId("stairs").closest("section");
   chart.hidden = from.x === null || !isNumber(column);
   if (chart.hidden) return;
   const colours = ABOUT.series;

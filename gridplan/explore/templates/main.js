@@ -2,7 +2,7 @@
 
 function begin() {
   const cells = AXES.reduce((count, axis) => count * axis.labels.length, 1);
-  byId("size").textContent = `${countText(cells, "cell")} (${AXES.map((axis) => `${axis.labels.length} ${axis.name}`).join(" × ") || "no axes"})`;
+  byId("size").textContent = `${countText(cells, "cell")} (${AXES.map((axis) => `${axis.labels.length} ${axis.name}`).join(" x ") || "no axes"})`;
   if (matchMedia("(max-width: 860px)").matches) byId("axes").open = false;
   makeControls();
   makePresets();

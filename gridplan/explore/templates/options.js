@@ -84,7 +84,7 @@ function askPareto() {
 function paretoText(from, count, found, front, beaten, drawn) {
   const axes = AXES.filter((axis, at) => from.compared[at]).map((axis) => axis.name);
   if (!axes.length) return "no axis is compared: tick `compare its labels` at one of them";
-  const parts = [`${grouped(front.length, 0)} of ${countText(found.rows.length, "option")} of ${axes.join(" × ")} on the front`];
+  const parts = [`${grouped(front.length, 0)} of ${countText(found.rows.length, "option")} of ${axes.join(" x ")} on the front`];
   if (drawn < beaten) parts.push(`grey: ${grouped(drawn, 0)} of ${grouped(beaten, 0)} dominated ones, evenly spaced`);
   if (found.leftOut.size) parts.push(`left out of ${grouped(count, 0)}: ${leftOutText(found)}`);
   return parts.join("; ");

@@ -88,7 +88,7 @@ function shownText(cell, column, show) {
   return signed((100 * cell.delta) / Math.abs(cell.before), (size) => `${plainNumber(size)}%`);
 }
 
-const signed = (number, text) => (number === 0 ? "0" : `${number > 0 ? "+" : "−"}${text(Math.abs(number))}`);
+const signed = (number, text) => (number === 0 ? "0" : `${number > 0 ? "+" : "-"}${text(Math.abs(number))}`);
 
 function drawPlane() {
   const data = planeData;
@@ -150,7 +150,7 @@ function paint(td, cell, column, show, strength, reasons) {
     text,
     letter,
     value: exact(cell.value),
-    kind: none ? `none r${Math.min(reasons.indexOf(cell.reason), 3)}` : kind ? "kind" : "",
+    kind: none ? `none r${Math.min(reasons.indexOf(cell.reason), 3)}` : kind ? "named" : "",
     strength: none ? 0 : strength.of(cell).toFixed(3),
     colour: kind ? strength.kinds.get(cell.value) : "",
     title: none ? `no plan: ${cell.reason ?? "infeasible"}` : cell.binding ? `${WORDS[cell.binding]?.word ?? cell.binding} binds` : "",

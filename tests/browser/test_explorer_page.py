@@ -1,0 +1,164 @@
+"""The explorer as a page: its state survives, the keyboard suffices, it is quiet, accessible and within its window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from chart_contrast import pale_texts
+from explorer_view import Explored
+from page_checks import assert_quiet, overflow_px, violations
+from page_view import Scheme, View
+from served_explorer import served
+
+import gridplan
+from gridplan.explore.explorer import explorer_of
+
+OpenPage = Callable[..., View]
+GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
+FOLDED = ("all", "rows", "front-rows", "chain-open")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served(explorer_of(gridplan.load_grid(GRID))) as found:
+        yield found
+
+
+def test_the_page_begins_with_a_plan(open_page: OpenPage, address: str) -> None:
+    explored = Explored(open_page(address))
+    found = explored.read()
+    assert found["status"].startswith("feasible: ")
+    assert float(found["tiles"]["usd_per_mtok_output"][0]) > 0
+    assert explored.page.inner_text("#size").startswith("72,000 cells (8 gpu x 10 model")
+    assert_quiet(explored.view)
+
+
+def test_state_survives_a_reload_and_a_link(open_page: OpenPage, address: str) -> None:
+    explored = Explored(open_page(address))
+    explored.choose(1, 5)
+    explored.choose(2, 1)
+    explored.choose(5, 8)
+    explored.draw(0, "3")
+    explored.draw(2, "gpus_deployed")
+    explored.page.locator("#pareto-controls select").nth(1).select_option("ttft_s")
+    explored.page.locator("#compare-4").check()
+    explored.page.locator('#plane td[data-x="1"][data-y="5"]').click()
+    explored.change("tpot_slo_s", "40 ms")
+    explored.draw(3, "percent")
+    before = explored.read()
+    link = explored.page.url
+    explored.page.reload()
+    assert explored.read() == before
+    assert Explored(open_page(link)).read() == before
+    # Another link in the same page, as when somebody pastes one over the address.
+    explored.page.evaluate("location.hash = 'at.gpu=b200&x=gpu&y=model&measure=binding_constraint'")
+    after = explored.read()
+    assert "gpu=b200" in after["place"]
+    assert len(after["plane"]) == 80
+    assert after["caption"].startswith("binding_constraint")
+    assert_quiet(explored.view)
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ("at.gpu=<img src=x onerror=alert(1)>", "gpu=<img src=x onerror=alert(1)>"),
+        ("at.nothing=3", "nothing=3"),
+        ("at.arrival_rate=11", "arrival_rate=11"),
+        ("measure=../../etc/passwd", "the measure ../../etc/passwd"),
+        ("px=status", "the measure status"),
+        ("x=__proto__", "the axis __proto__"),
+        ("compared=gpu,nothing", "the axis nothing"),
+        ("if.constructor=1", "a change of constructor"),
+        (f"if.tpot_slo_s={'9' * 100}", "a change of tpot_slo_s"),
+        ("show=all", "show all"),
+        ("sql=select 1", "sql"),
+    ],
+)
+def test_a_link_says_what_it_leaves_out(open_page: OpenPage, address: str, link: str, said: str) -> None:
+    explored = Explored(open_page(f"{address}/#{link}"))
+    assert explored.page.inner_text("#notices") == f"the link names {said}, which is not here: left out"
+    assert len(explored.read()["plane"]) == 80
+    assert explored.page.locator("#main img").count() == 0
+    assert_quiet(explored.view)
+
+
+def test_the_keyboard_suffices(open_page: OpenPage, address: str) -> None:
+    """A walk by Tab, arrows, Enter and Space alone: an axis, a preset, the plane, a list, what if, a folded part."""
+    explored = Explored(open_page(f"{address}/#at.gpu=h100-sxm&at.model=qwen3-14b&at.arrival_rate=10"))
+    page = explored.page
+
+    def go(selector: str, most: int = 60) -> None:
+        for _ in range(most):
+            page.keyboard.press("Tab")
+            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    go(".skip")
+    go("#axis-0")
+    page.keyboard.press("ArrowDown")
+    assert "gpu=h200-sxm" in explored.read()["place"]
+    go("#levers button")
+    page.keyboard.press("Space")
+    assert explored.read()["place"].startswith("gpu=")
+    before = explored.read()
+    go("#axis-5")
+    page.keyboard.press("ArrowRight")
+    assert explored.read()["tiles"] != before["tiles"]
+    go("#if-name")
+    page.keyboard.type("tpot_slo_s")
+    go("#if-field")
+    page.keyboard.type("30 ms")
+    page.keyboard.press("Enter")
+    assert "tpot_slo_s = 30 ms" in page.inner_text("#if-list")
+    go("#plane td")
+    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    chosen = page.evaluate("document.activeElement.dataset")
+    found = explored.read()
+    assert found["tiles"]["usd_per_mtok_output"][0] == chosen["value"]
+    assert "arrival_rate=0.1" in found["place"]
+    go("#rows > summary")
+    page.keyboard.press("Enter")
+    explored.settle()
+    go("#table button")
+    go("#chain-open > summary", 200)
+    page.keyboard.press("Enter")
+    explored.settle()
+    assert page.locator("#chain [data-measure]").count() > 80
+    assert_quiet(explored.view)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_accessible_and_within_its_window(
+    open_page: OpenPage, address: str, width: int, scheme: Scheme
+) -> None:
+    link = f"{address}/#at.gpu=h100-sxm&at.model=llama-3.3-70b&at.arrival_rate=10&measure=gpus_deployed"
+    explored = Explored(open_page(f"{link}&if.tpot_slo_s=40+ms", width=width, scheme=scheme))
+    assert overflow_px(explored.view) == 0
+    explored.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    explored.settle()
+    assert overflow_px(explored.view) == 0
+    assert_quiet(explored.view)
+    judged, pale = pale_texts(explored.view)
+    assert judged > 20
+    assert not pale, "\n".join(map(str, pale))
+    assert violations(explored.view) == []
+    explored.draw(2, "binding_constraint")
+    assert violations(explored.view) == []
+
+
+def test_a_server_that_is_gone_is_said(open_page: OpenPage) -> None:
+    with served(explorer_of(gridplan.load_grid(GRID))) as address:
+        explored = Explored(open_page(address))
+        before = explored.read()["tiles"]
+    explored.choose(5, 9)
+    assert "the server does not answer" in explored.page.inner_text("#notices")
+    assert explored.read()["tiles"] == before
