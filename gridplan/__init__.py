@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gridplan.engine.reduce import reduce
     from gridplan.engine.run import run
     from gridplan.errors import CatalogError, ContractError, GridplanError, GridTooLargeError, StoreError
+    from gridplan.explore.static import explorer_page
     from gridplan.export.handover import export_cube
     from gridplan.query.slice import slice_cube
     from gridplan.report import charts
@@ -65,6 +66,7 @@ _PLACES = {
     "slice_cube": "gridplan.query.slice",
     "export_cube": "gridplan.export.handover",
     "explain": "gridplan.report.explain",
+    "explorer_page": "gridplan.explore.static",
     "record": "gridplan.report.record",
     "write_record": "gridplan.report.record",
     "axis_indices": "gridplan.sensitivity.axis_indices",
@@ -102,6 +104,7 @@ __all__ = [
     "elasticities",
     "evaluate",
     "explain",
+    "explorer_page",
     "export_cube",
     "factorial_indices",
     "formulas",

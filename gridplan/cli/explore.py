@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,9 +54,7 @@ def command(
     labels = parse_labels(at)
     _check(source, output, bool(labels), outputs is not None, port, host, no_open, force)
     check_output(output, force, (".html",))
-    from gridplan.explore.server import needs_explore
-
-    needs_explore()
+    _check_extras(output is None)
     with named_as_options(_OPTIONS):
         explorer = _explorer(source, outputs, catalog)
         if output is not None:
@@ -84,6 +83,14 @@ def _check(
         raise click.UsageError("--port, --host and --no-open are of the server: --static writes a file and stops")
 
 
+def _check_extras(served: bool) -> None:
+    """Refuse before anything is planned where a library is missing. Raises MissingExtraError."""
+    from gridplan.explore.page import needs_drawing
+    from gridplan.explore.server import needs_explore
+
+    needs_explore() if served else needs_drawing()
+
+
 def _explorer(source: str, outputs: list[str] | None, catalog: str | None) -> Explorer:
     from gridplan.explore.explorer import explorer_of
 
@@ -97,7 +104,8 @@ def _write(explorer: Explorer, output: str, outputs: list[str] | None, labels: d
 
     text = static_page(explorer, outputs, dict(labels))
     write_block(Path(output), text)
-    click.echo(f"{output}: {len(text.encode()) / 1e6:.1f} MB", err=True)
+    cells = math.prod(size for name, size in explorer.sizes.items() if name not in labels)
+    click.echo(f"{cells:,} cells, {len(text.encode()) / 1e6:.1f} MB", err=True)
 
 
 def _serve(explorer: Explorer, host: str, port: int | None, opens: bool) -> None:

@@ -7,11 +7,13 @@ import hashlib
 import json
 from functools import lru_cache
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
+from gridplan.errors import MissingExtraError
 from gridplan.report.charts.theme import HATCHES, hatches_svg
 
-__all__ = ["page"]
+__all__ = ["needs_drawing", "page"]
 
 SCRIPTS = (
     *("text", "block", "source", "state", "controls", "presets", "plane", "cell", "table"),
@@ -20,8 +22,18 @@ SCRIPTS = (
 """The scripts of the page in the order in which they stand in it; they share one scope."""
 
 
+def needs_drawing() -> None:
+    """Refuse where the library that draws is not installed. Raises MissingExtraError."""
+    if find_spec("vl_convert") is None:
+        raise MissingExtraError("charts of the explorer are drawn by Vega, out of vl-convert-python", "explore")
+
+
 def page(about: dict[str, Any], cube: bytes | None = None) -> str:
-    """The page of a cube: `about` is what it is told, `cube` all of its cells (gzipped) where no server answers."""
+    """The page of a cube: `about` is what it is told, `cube` all of its cells (gzipped) where no server answers.
+
+    Raises MissingExtraError.
+    """
+    needs_drawing()
     from jinja2 import Environment, PackageLoader
     from markupsafe import Markup
 

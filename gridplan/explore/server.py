@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gridplan.errors import ContractError, GridplanError, MissingExtraError, Problem, StoreError
 from gridplan.explore.explorer import Explorer
 from gridplan.explore.guard import HEADERS, Guard
-from gridplan.explore.page import page
+from gridplan.explore.page import needs_drawing, page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -27,8 +27,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def needs_explore() -> None:
     """Refuse where the server is not installed. Raises MissingExtraError."""
-    if find_spec("starlette") is None or find_spec("uvicorn") is None or find_spec("vl_convert") is None:
-        raise MissingExtraError("the explorer needs starlette, uvicorn, altair and vl-convert-python", "explore")
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MissingExtraError("the explorer is served by starlette and uvicorn", "explore")
+    needs_drawing()
 
 
 def application(explorer: Explorer, names: Collection[str] = _LOOPBACK) -> Any:

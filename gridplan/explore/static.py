@@ -5,17 +5,20 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from gridplan.contract.grid import Grid
+from gridplan.engine.columns import named_outputs
 from gridplan.errors import ContractError, GridTooLargeError, Problem, suggestion
 from gridplan.explore.box import Box, Cells, Place, place_cells
-from gridplan.explore.explorer import Explorer
+from gridplan.explore.explorer import Explorer, explorer_of
 from gridplan.explore.left_out import LEFT_OUT
 from gridplan.explore.pack import pack
-from gridplan.explore.page import page
+from gridplan.explore.page import needs_drawing, page
 from gridplan.labels import label_positions
 from gridplan.store.columns import AxisSpec, Column
 
-__all__ = ["MOST_CELLS", "OWN", "static_page"]
+__all__ = ["MOST_CELLS", "OWN", "explorer_page", "static_page"]
 
 MOST_CELLS = 2_000_000
 """Cells of a page without a server (policy): some 20 MB, and as many hundred in the memory of a browser."""
@@ -42,6 +45,43 @@ class _Whole:
     def box(self, place: Place, names: Iterable[str]) -> Box:
         """Nobody asks: the page has all cells."""
         raise NotImplementedError
+
+
+def explorer_page(
+    source: Grid | str | Path,
+    outputs: str | Iterable[str] | None = None,
+    at: Mapping[str, str | float] | None = None,
+) -> str:
+    """The explorer of a contract or of the folder of a cube as one HTML page that needs neither server nor network.
+
+    Parameters
+    ----------
+    source
+        A contract, from `gridplan.load_grid`, or the folder that `gridplan.run` wrote.
+    outputs
+        Measures in the page; by default those that a plan is judged by, as far as the cube has them.
+    at
+        Labels at which axes are fixed.
+
+    Returns
+    -------
+    str
+        The page: the same bytes for the same cube, version and libraries.
+
+    Raises
+    ------
+    ContractError
+        For labels and measures that are not there.
+    GridTooLargeError
+        Above 2,000,000 cells.
+    StoreError
+        For a folder that holds no finished cube.
+    MissingExtraError
+        When the extra `explore` is not installed.
+    """
+    needs_drawing()
+    names = named_outputs(outputs)
+    return static_page(explorer_of(source, names if isinstance(source, Grid) else None), names, at)
 
 
 def static_page(

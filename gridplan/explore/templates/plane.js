@@ -231,6 +231,18 @@ function markHere() {
   if (!td) return;
   td.setAttribute("aria-selected", "true");
   td.tabIndex = 0;
+  if (td !== revealed) requestAnimationFrame(() => reveal(td));
+}
+
+// Scrolls the plane, and not the page, to the chosen cell, where that has moved out of sight.
+let revealed = null;
+function reveal(td) {
+  revealed = td;
+  const room = byId("plane-scroll");
+  const [left, top] = [td.parentElement.cells[0].offsetWidth, byId("plane").tHead.offsetHeight];
+  const within = (now, low, high, size) => (low < now ? low : high > now + size ? high - size : now);
+  room.scrollLeft = within(room.scrollLeft, td.offsetLeft - left, td.offsetLeft + td.offsetWidth, room.clientWidth);
+  room.scrollTop = within(room.scrollTop, td.offsetTop - top, td.offsetTop + td.offsetHeight, room.clientHeight);
 }
 
 function chosenOnPlane(td) {

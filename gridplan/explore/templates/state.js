@@ -9,7 +9,8 @@ function first(wanted, otherwise) {
 
 function startState() {
   const x = first((axis) => axis.name === "arrival_rate", open[open.length - 1] ?? null);
-  const y = first((axis) => !axis.values && axis !== AXES[x], open.find((at) => at !== x) ?? null);
+  const other = first((axis) => !axis.values && axis !== AXES[x], open.find((at) => at !== x) ?? null);
+  const y = first((axis) => !axis.values && axis !== AXES[x] && axis.compared, other);
   const numbers = ABOUT.columns.filter((column) => isNumber(column) && column.role === "measure");
   const known = (...names) => names.find((name) => columnOf.has(name)) ?? numbers[0]?.name ?? null;
   return {
