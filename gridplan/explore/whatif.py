@@ -22,7 +22,8 @@ SOURCE = "changed in the explorer"
 """What an explanation says of where such a value comes from."""
 
 _PERCENTILE = "_slo_percentile"
-_SECTIONS = ("slo", "deployment", "capacity", "policy")
+_SECTIONS = ("slo", "policy", "deployment", "capacity")
+"""In the order in which a page offers their inputs."""
 
 
 def offered(grid: Grid) -> tuple[str, ...]:
@@ -41,7 +42,8 @@ def _may_change(row: Quantity) -> bool:
 
 def about_inputs(grid: Grid) -> list[dict[str, Any]]:
     """What a page says of each input that may be changed: meaning, unit, labels or bounds, whether it is stated."""
-    return [_about(name, dictionary()[name], name in grid.given) for name in offered(grid)]
+    known = sorted(offered(grid), key=lambda name: _SECTIONS.index(dictionary()[name].section))
+    return [_about(name, dictionary()[name], name in grid.given) for name in known]
 
 
 def _about(name: str, row: Quantity, stated: bool) -> dict[str, Any]:
