@@ -16,7 +16,7 @@ from gridplan.report.charts.theme import HATCHES, hatches_svg
 __all__ = ["needs_drawing", "page"]
 
 SCRIPTS = (
-    *("text", "block", "source", "state", "controls", "presets", "plane", "cell", "table"),
+    *("text", "block", "source", "state", "controls", "presets", "plane", "paint", "cell", "table"),
     *("charts", "options", "chain", "whatif", "main"),
 )
 """The scripts of the page in the order in which they stand in it; they share one scope."""

@@ -25,6 +25,18 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(scope="session")
+def explorer_address() -> Iterator[str]:
+    """Where the explorer of the quickstart is served."""
+    from served_explorer import served
+
+    import gridplan
+    from gridplan.explore.explorer import explorer_of
+
+    with served(explorer_of(gridplan.load_grid(Path(__file__).parents[2] / "grids" / "quickstart.yaml"))) as address:
+        yield address
+
+
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., View]]:
     """`open_page(path)`, `open_page(html)` or `open_page("http://...")`: the loaded page, closed when the test ends."""

@@ -11,10 +11,8 @@ import xarray as xr
 from explorer_view import Explored, same, value_at
 from page_checks import assert_quiet
 from page_view import View
-from served_explorer import served
 
 import gridplan
-from gridplan.explore.explorer import explorer_of
 
 OpenPage = Callable[..., View]
 GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
@@ -34,15 +32,9 @@ def cube(changed: bool = False) -> xr.Dataset:
     return gridplan.evaluate(gridplan.loads_grid(text))
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served(explorer_of(gridplan.load_grid(GRID))) as found:
-        yield found
-
-
 @pytest.fixture
-def explored(open_page: OpenPage, address: str) -> Iterator[Explored]:
-    page = Explored(open_page(f"{address}/{LINK}"))
+def explored(open_page: OpenPage, explorer_address: str) -> Iterator[Explored]:
+    page = Explored(open_page(f"{explorer_address}/{LINK}"))
     yield page
     assert_quiet(page.view)
 

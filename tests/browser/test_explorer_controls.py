@@ -11,11 +11,9 @@ import xarray as xr
 from explorer_view import Explored, same, value_at
 from page_checks import assert_quiet
 from page_view import View
-from served_explorer import served
 
 import gridplan
 from gridplan.dictionary import dictionary
-from gridplan.explore.explorer import explorer_of
 from gridplan.quantities import format_quantity
 
 OpenPage = Callable[..., View]
@@ -29,15 +27,9 @@ def cube() -> xr.Dataset:
     return gridplan.evaluate(gridplan.load_grid(GRID))
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served(explorer_of(gridplan.load_grid(GRID))) as found:
-        yield found
-
-
 @pytest.fixture
-def explored(open_page: OpenPage, address: str) -> Iterator[Explored]:
-    page = Explored(open_page(f"{address}/{LINK}"))
+def explored(open_page: OpenPage, explorer_address: str) -> Iterator[Explored]:
+    page = Explored(open_page(f"{explorer_address}/{LINK}"))
     page.page.set_default_timeout(20_000)
     yield page
     assert_quiet(page.view)
@@ -107,7 +99,10 @@ def test_any_column_is_drawn_and_reads_as_everywhere(explored: Explored) -> None
     names = [option.get_attribute("value") or "" for option in options.all()]
     given = [str(name) for name in cube().variables if name not in cube().dims]
     assert sorted(names) == sorted(given)
-    for name in names:
+    # All columns of the chosen cell are looked at wherever it moves; on the plane those of each unit and type.
+    kinds = {(dictionary()[name].unit, dictionary()[name].dtype): name for name in names}
+    assert len(kinds) > 15
+    for name in [*kinds.values(), "binding_constraint", "infeasible_reason"]:
         explored.draw(2, name)
         found = explored.read()
         assert wrong(found, dict(START), "arrival_rate", "gpu", name) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,17 +17,10 @@ from gridplan.explore.explorer import explorer_of
 
 OpenPage = Callable[..., View]
 GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
-FOLDED = ("all", "rows", "front-rows", "chain-open")
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served(explorer_of(gridplan.load_grid(GRID))) as found:
-        yield found
-
-
-def test_the_page_begins_with_a_plan(open_page: OpenPage, address: str) -> None:
-    explored = Explored(open_page(address))
+def test_the_page_begins_with_a_plan(open_page: OpenPage, explorer_address: str) -> None:
+    explored = Explored(open_page(explorer_address))
     found = explored.read()
     assert found["status"].startswith("feasible: ")
     assert float(found["tiles"]["usd_per_mtok_output"][0]) > 0
@@ -35,8 +28,8 @@ def test_the_page_begins_with_a_plan(open_page: OpenPage, address: str) -> None:
     assert_quiet(explored.view)
 
 
-def test_state_survives_a_reload_and_a_link(open_page: OpenPage, address: str) -> None:
-    explored = Explored(open_page(address))
+def test_state_survives_a_reload_and_a_link(open_page: OpenPage, explorer_address: str) -> None:
+    explored = Explored(open_page(explorer_address))
     explored.choose(1, 5)
     explored.choose(2, 1)
     explored.choose(5, 8)
@@ -77,17 +70,17 @@ def test_state_survives_a_reload_and_a_link(open_page: OpenPage, address: str) -
         ("sql=select 1", "sql"),
     ],
 )
-def test_a_link_says_what_it_leaves_out(open_page: OpenPage, address: str, link: str, said: str) -> None:
-    explored = Explored(open_page(f"{address}/#{link}"))
+def test_a_link_says_what_it_leaves_out(open_page: OpenPage, explorer_address: str, link: str, said: str) -> None:
+    explored = Explored(open_page(f"{explorer_address}/#{link}"))
     assert explored.page.inner_text("#notices") == f"the link names {said}, which is not here: left out"
     assert len(explored.read()["plane"]) == 80
     assert explored.page.locator("#main img").count() == 0
     assert_quiet(explored.view)
 
 
-def test_the_keyboard_suffices(open_page: OpenPage, address: str) -> None:
+def test_the_keyboard_suffices(open_page: OpenPage, explorer_address: str) -> None:
     """A walk by Tab, arrows, Enter and Space alone: an axis, a preset, the plane, a list, what if, a folded part."""
-    explored = Explored(open_page(f"{address}/#at.gpu=h100-sxm&at.model=qwen3-14b&at.arrival_rate=10"))
+    explored = Explored(open_page(f"{explorer_address}/#at.gpu=h100-sxm&at.model=qwen3-14b&at.arrival_rate=10"))
     page = explored.page
 
     def go(selector: str, most: int = 60) -> None:
@@ -138,9 +131,9 @@ def test_the_keyboard_suffices(open_page: OpenPage, address: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_is_accessible_and_within_its_window(
-    open_page: OpenPage, address: str, width: int, scheme: Scheme
+    open_page: OpenPage, explorer_address: str, width: int, scheme: Scheme
 ) -> None:
-    link = f"{address}/#at.gpu=h100-sxm&at.model=llama-3.3-70b&at.arrival_rate=10&measure=gpus_deployed"
+    link = f"{explorer_address}/#at.gpu=h100-sxm&at.model=llama-3.3-70b&at.arrival_rate=10&measure=gpus_deployed"
     explored = Explored(open_page(f"{link}&if.tpot_slo_s=40+ms", width=width, scheme=scheme))
     assert overflow_px(explored.view) == 0
     explored.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")

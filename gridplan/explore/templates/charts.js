@@ -62,7 +62,7 @@ function scaleOf(values) {
   return { type: "linear", domain: [low >= 0 && low < room ? 0 : low - room, high + room], nice: false, zero: false };
 }
 
-// Bills and counts of a plan stay the same down to the rate before: steps; all else is known at labels alone.
+// What a plan takes and costs is enough down to the rate before: steps; all else is known at labels alone.
 const LEVEL = /^(replicas|nodes|gpus)|^usd_per_(hour|month)$/;
 
 async function drawStairs() {
@@ -116,7 +116,7 @@ function stairsSpec(axis, from, rows, data, series) {
 
 function stairsCaption(from, axis, series, all, rows, step) {
   const parts = [`${from.measure} over ${axis.name}${from.y === null ? "" : `, by ${AXES[from.y].name}`}`];
-  parts.push(step ? "a plan holds down to the rate before it, so lines are level" : "points are what is planned, and nothing stands between them");
+  parts.push(step ? "each plan is drawn down to the rate before it, for which it suffices" : "points are what is planned, and nothing stands between them");
   if (series.length < all.length) parts.push(`${series.length} of ${all.length} labels, around the chosen one`);
   if (!rows.length) parts.push("none of these cells has a value");
   return parts.join("; ");

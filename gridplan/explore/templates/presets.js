@@ -45,7 +45,8 @@ function presetText(measure, best, options, found, from) {
   const axes = AXES.filter((axis, at) => from.compared[at]).map((axis) => axis.name);
   const over = axes.length ? `${countText(options, "combination")} of ${axes.join(", ")}` : "the one combination that is compared";
   if (!best) return `none of ${over} may be chosen: ${leftOutText(found)}`;
-  return `least ${measure} of ${over}: ${quantityText(best.values[0], columnOf.get(measure).unit)}`;
+  const rest = found.leftOut.size ? `; left out: ${leftOutText(found)}` : "";
+  return `least ${measure} of ${over}: ${quantityText(best.values[0], columnOf.get(measure).unit)}${rest}`;
 }
 
 let presses = 0;
