@@ -1,0 +1,9 @@
+"""What the tests of the explorer share: modules beside them, and grids small enough to be planned again and again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# `--import-mode=importlib` puts no test folder on sys.path.
+sys.path.append(str(Path(__file__).parent))
