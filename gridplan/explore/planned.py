@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
+import numpy as np
+
 from gridplan.contract.grid import Grid
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.cell import cut_ranges
@@ -51,11 +53,12 @@ class PlannedCells:
             plan = plan_columns(cut, [column.name for column in wanted if column.role == "measure"])
             arrays = arrays_of(cut, plan)
         check_numbers(plan.layout, arrays)
-        # A part names its labels in an order of its own.
+        held = {column.name: column.categories for column in plan.layout.given}
         for column in wanted:
-            own = plan.layout.column(column.name).categories
-            if own != column.categories:
-                arrays[column.name] = recoded(arrays[column.name], own, column.categories)
+            if column.name not in held:  # a number that a scenario states, where this part has no such scenario
+                arrays[column.name] = np.full((1,) * len(place), np.nan)
+            elif held[column.name] != column.categories:  # a part names its labels in an order of its own
+                arrays[column.name] = recoded(arrays[column.name], held[column.name], column.categories)
         start = tuple(own.start for own in place)
         return Box(
             cut_axes(self.axes, place), tuple(wanted), {column.name: arrays[column.name] for column in wanted}, start
