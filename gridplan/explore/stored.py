@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridplan.contract.grid import Grid
+from gridplan.errors import StoreError
 from gridplan.explore.box import Box, Place, cut_axes
 from gridplan.query.database import batches, duckdb_errors
 from gridplan.query.files import files_sql, held_parts
@@ -52,9 +53,9 @@ class StoredCells:
         axes = cut_axes(self.axes, place)
         shape = tuple(map(len, place))
         rows = self._rows(place, axes, names)
-        cells = np.ravel_multi_index(
-            tuple(_positions(axis, rows.column(axis.name)) for axis in axes), shape
-        )  # of the rows, whatever their order
+        # Of the rows, whatever their order; a cube without axes is one cell.
+        along = tuple(self._positions(axis, rows.column(axis.name)) for axis in axes)
+        cells = np.ravel_multi_index(along, shape) if along else np.zeros(rows.num_rows, np.intp)
         arrays = {column.name: _spread(column, rows.column(column.name), cells, shape) for column in columns}
         return Box(axes, columns, arrays, tuple(own.start for own in place))
 
@@ -74,22 +75,23 @@ class StoredCells:
             reader = batches(self.db.cursor(), sql)
             return pa.Table.from_batches(reader, reader.schema)
 
+    def _positions(self, axis: AxisSpec, column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        """The place of each row along an axis. Raises StoreError for a label that is not on it."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        labels = pa.array(axis.labels, pa.string() if axis.is_text else pa.float64())
+        found = pc.index_in(column.cast(labels.type), value_set=labels)
+        if found.null_count:
+            raise StoreError(f"{self.table.folder}: {axis.name} has labels that the manifest does not know")
+        return np.asarray(found.to_numpy(), np.int64)
+
 
 def _condition(axis: AxisSpec) -> str:
     """SQL that holds at the labels of an axis; they come from the manifest, never from a page."""
     written = [text_sql(str(label)) if axis.is_text else number_sql(float(label)) for label in axis.labels]
     name = name_sql(axis.name)
     return f"{name} = {written[0]}" if len(written) == 1 else f"{name} IN ({', '.join(written)})"
-
-
-def _positions(axis: AxisSpec, column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """The place of each row along an axis. Raises StoreError for a label that is not on it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    labels = pa.array(axis.labels, pa.string() if axis.is_text else pa.float64())
-    found = pc.index_in(column.cast(labels.type), value_set=labels)
-    return np.asarray(found.to_numpy(), np.int64)
 
 
 def _spread(
