@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +52,9 @@ class StoredCells:
         known = {column.name: column for column in self.columns}
         columns = tuple(known[name] for name in names)
         axes = cut_axes(self.axes, place)
-        shape = tuple(map(len, place))
         rows = self._rows(place, axes, names)
-        # Of the rows, whatever their order; a cube without axes is one cell.
-        along = tuple(self._positions(axis, rows.column(axis.name)) for axis in axes)
-        cells = np.ravel_multi_index(along, shape) if along else np.zeros(rows.num_rows, np.intp)
-        arrays = {column.name: _spread(column, rows.column(column.name), cells, shape) for column in columns}
+        along = {axis.name: self._positions(axis, rows.column(axis.name)) for axis in axes}
+        arrays = {column.name: _spread(column, rows.column(column.name), axes, along) for column in columns}
         return Box(axes, columns, arrays, tuple(own.start for own in place))
 
     def _rows(self, place: Place, axes: Sequence[AxisSpec], names: Sequence[str]) -> pa.Table:
@@ -95,17 +93,22 @@ def _condition(axis: AxisSpec) -> str:
 
 
 def _spread(
-    column: Column, values: pa.ChunkedArray, cells: npt.NDArray[np.int64], shape: tuple[int, ...]
+    column: Column, values: pa.ChunkedArray, axes: Sequence[AxisSpec], along: Mapping[str, npt.NDArray[np.int64]]
 ) -> npt.NDArray[Any]:
-    """The values of a column in the cells of their rows, null in those that have none."""
+    """The values of a column at the places of their rows along the axes on which it depends, null where no row is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    shape = tuple(len(axis.labels) if axis.name in column.dims else 1 for axis in axes)
+    # All rows that meet in one place have the same value there.
+    cells = np.zeros(len(values), np.int64)
+    for axis, size in zip(axes, shape, strict=True):
+        cells = cells * size + (along[axis.name] if size > 1 else 0)
     if column.dtype == "string":
-        found = pc.index_in(values.cast(pa.string()), value_set=pa.array(column.categories, pa.string()))
-        flat: npt.NDArray[Any] = np.full(int(np.prod(shape)), -1, np.int32)
-        flat[cells] = found.fill_null(-1).to_numpy()
+        codes = pc.index_in(values.cast(pa.string()), value_set=pa.array(column.categories, pa.string()))
+        found: npt.NDArray[Any] = np.full(math.prod(shape), -1, np.int32)
+        found[cells] = codes.fill_null(-1).to_numpy()
     else:
-        flat = np.full(int(np.prod(shape)), np.nan)
-        flat[cells] = values.cast(pa.float64()).to_numpy()
-    return flat.reshape(shape)
+        found = np.full(math.prod(shape), np.nan)
+        found[cells] = values.cast(pa.float64()).to_numpy()
+    return found.reshape(shape)

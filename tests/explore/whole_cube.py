@@ -57,6 +57,8 @@ def hold_alike(box: Box, cube: xr.Dataset, place: Place) -> None:
     for axis, own in zip(box.axes, place, strict=True):
         assert list(axis.labels) == cube[axis.name].values[own.start : own.stop].tolist()
     for column in box.columns:
+        own = [len(axis.labels) if axis.name in column.dims else 1 for axis in box.axes]
+        assert all(size in (1, most) for size, most in zip(box.arrays[column.name].shape, own, strict=True)), column
         found, due = decoded(box, column.name), cells_of(cube, column.name, place, axes)
         if column.dtype == "string":
             assert found.tolist() == due.tolist(), column.name
