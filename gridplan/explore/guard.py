@@ -44,7 +44,7 @@ def refusal(
     if len(hosts) != 1 or _host_name(hosts[0]) not in names:
         return 421, f"this server is reached as {', '.join(sorted(names))}"
     sent = {name: value.decode("latin-1") for name, value in headers}
-    if "origin" in {name.decode("latin-1") for name in sent} and sent[b"origin"] != f"http://{hosts[0]}":
+    if any(name == b"origin" and value.decode("latin-1") != f"http://{hosts[0]}" for name, value in headers):
         return 403, "pages of other origins are not answered"
     # A link in a mail or a wiki may open the page; whatever else another site asks for is none of its business.
     opened = sent.get(b"sec-fetch-mode") == "navigate" and target.partition(b"?")[0] == b"/"
@@ -75,11 +75,17 @@ class Guard:
             return
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         refused = refusal(scope["method"], target, scope["headers"], self.names)
+        own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
         if refused is None:
-            await self.app(scope, receive, send)
+
+            async def with_headers(message: Scope) -> None:
+                if message["type"] == "http.response.start":
+                    message = {**message, "headers": [*message["headers"], *own]}
+                await send(message)
+
+            await self.app(scope, receive, with_headers)
             return
         status, said = refused
-        kept = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-        kept += [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+        kept = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *own]
         await send({"type": "http.response.start", "status": status, "headers": kept})
         await send({"type": "http.response.body", "body": f"{said}\n".encode()})

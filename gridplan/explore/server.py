@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridplan.errors import ContractError, GridplanError, MissingExtraError, Problem, StoreError
 from gridplan.explore.explorer import Explorer
-from gridplan.explore.guard import HEADERS, Guard
+from gridplan.explore.guard import Guard
 from gridplan.explore.page import needs_drawing, page
 
 if TYPE_CHECKING:
@@ -42,18 +42,18 @@ def application(explorer: Explorer, names: Collection[str] = _LOOPBACK) -> Any:
     text = page(explorer.about())
 
     def whole(request: Request) -> Response:
-        return Response(text, media_type="text/html", headers=HEADERS)
+        return Response(text, media_type="text/html")
 
     def block(at: str, request: Request) -> Response:
         columns = request.query_params.get("columns", "")
         packed = explorer.block(at, columns, request.query_params.getlist("if"))
-        return Response(packed, media_type="application/octet-stream", headers=HEADERS)
+        return Response(packed, media_type="application/octet-stream")
 
     def explain(at: str, request: Request) -> Response:
-        return JSONResponse(explorer.explain(at, request.query_params.getlist("if")), headers=HEADERS)
+        return JSONResponse(explorer.explain(at, request.query_params.getlist("if")))
 
     def now(at: str, request: Request) -> Response:
-        return JSONResponse(explorer.now(at), headers=HEADERS)
+        return JSONResponse(explorer.now(at))
 
     questions = {"cells": (block, {"at", "columns", "if"}), "explain": (explain, {"at", "if"}), "now": (now, {"at"})}
     routes = [Route("/", whole)]
@@ -71,7 +71,7 @@ def _answering(answer: Callable[[str, Request], Response], known: set[str]) -> C
             return answer(request.query_params.get("at", ""), request)
         except GridplanError as error:
             status = 500 if isinstance(error, StoreError) else 400
-            return JSONResponse({"problems": str(error).splitlines()}, status, headers=HEADERS)
+            return JSONResponse({"problems": str(error).splitlines()}, status)
 
     return endpoint
 
@@ -97,8 +97,8 @@ def listening(host: str, port: int) -> socket.socket:
             said = f"{host} stands for every address of this machine: give the one it is to be reached at"
             raise ContractError([Problem(said, key="host")])
         found = socket.create_server(address[:2], family=family)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         hint = "; --port 0 takes a free one" if "in use" in reason.lower() else ""
         raise StoreError(f"cannot listen at {host}:{port}: {reason}{hint}") from None
     return found
