@@ -20,7 +20,7 @@ from gridplan.explore.left_out import LEFT_OUT, READ, with_left_out
 from gridplan.explore.pack import pack
 from gridplan.explore.planned import PlannedCells, planned_cells
 from gridplan.explore.question import named_columns, place_of, stated_changes
-from gridplan.explore.whatif import changed_contract, offered
+from gridplan.explore.whatif import changed_contract, offered, without_places
 from gridplan.quantities import format_quantity
 from gridplan.sensitivity.changes import differs
 from gridplan.sensitivity.source import CHECKS
@@ -155,7 +155,11 @@ class Explorer:
         with self._lock:
             if key not in self._changed:
                 measures = [column.name for column in self.cells.columns if column.role == "measure"]
-                self._changed[key] = planned_cells(changed_contract(self._contract(), changes), measures)
+                changed = changed_contract(self._contract(), changes)
+                try:
+                    self._changed[key] = planned_cells(changed, measures)
+                except ContractError as error:
+                    raise without_places(error) from None
                 while len(self._changed) > _MOST_KEPT:
                     self._changed.popitem(last=False)
             self._changed.move_to_end(key)

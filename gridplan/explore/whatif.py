@@ -9,6 +9,7 @@ from typing import Any
 from gridplan.contract import loads_grid
 from gridplan.contract.bounds import bounds_of
 from gridplan.contract.grid import Grid
+from gridplan.contract.margins import MARGINS
 from gridplan.contract.sections import LIMITS
 from gridplan.contract.yaml import parse_document
 from gridplan.dictionary import Quantity, dictionary
@@ -16,7 +17,7 @@ from gridplan.engine.resolve import space_of
 from gridplan.errors import ContractError, Problem
 from gridplan.quantities import accepted_units
 
-__all__ = ["SOURCE", "about_inputs", "changed_contract", "offered"]
+__all__ = ["SOURCE", "about_inputs", "changed_contract", "offered", "without_places"]
 
 SOURCE = "changed in the explorer"
 """What an explanation says of where such a value comes from."""
@@ -27,9 +28,16 @@ _SECTIONS = ("slo", "policy", "deployment", "capacity")
 
 
 def offered(grid: Grid) -> tuple[str, ...]:
-    """Inputs that may be changed: policies and prices that are numbers or one of a few labels, and no axes."""
+    """Inputs that may be changed: policies and prices that are numbers or one of a few labels, and no axes.
+
+    Of `rho_target` and the margins it is the product of only what is stated: the others would contradict it.
+    """
     axes = space_of(grid).labels
-    return tuple(name for name, row in dictionary().items() if name not in axes and _may_change(row))
+    stated = {*axes, *grid.given}
+    margins = not stated.isdisjoint(MARGINS)
+    beside = {"rho_target"} if margins else set(MARGINS)
+    left = beside if margins != ("rho_target" in stated) else set()
+    return tuple(name for name, row in dictionary().items() if name not in (axes.keys() | left) and _may_change(row))
 
 
 def _may_change(row: Quantity) -> bool:
@@ -78,7 +86,12 @@ def changed_contract(grid: Grid, changes: Mapping[str, str]) -> Grid:
         # JSON is YAML in which every text is in quotes, so none is taken for a number.
         return loads_grid(json.dumps(data), grid.path, grid.folder)
     except ContractError as error:
-        raise ContractError([Problem(item.message, key=_last(item.key)) for item in error.problems]) from None
+        raise without_places(error) from None
+
+
+def without_places(error: ContractError) -> ContractError:
+    """The same problems without lines of a text that nobody wrote."""
+    return ContractError([Problem(item.message, key=_last(item.key)) for item in error.problems])
 
 
 def _path(name: str) -> tuple[str, ...]:
