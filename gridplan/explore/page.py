@@ -23,9 +23,11 @@ SCRIPTS = (
 
 
 def needs_drawing() -> None:
-    """Refuse where the library that draws is not installed. Raises MissingExtraError."""
+    """Refuse where the libraries that make the page are not installed. Raises MissingExtraError."""
     if find_spec("vl_convert") is None:
         raise MissingExtraError("charts of the explorer are drawn by Vega, out of vl-convert-python", "explore")
+    if find_spec("jinja2") is None:
+        raise MissingExtraError("the page of the explorer is written by Jinja2", "explore")
 
 
 def page(about: dict[str, Any], cube: bytes | None = None) -> str:
