@@ -1,4 +1,4 @@
-"""What the tests of the explorer share: modules beside them, and grids small enough to be planned again and again."""
+"""What the tests of the explorer share: the modules beside them."""
 
 from __future__ import annotations
 
