@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from gridplan.explore.guard import Guard
 from gridplan.explore.page import needs_drawing, page
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -21,6 +22,10 @@ __all__ = ["PORT", "application", "listening", "needs_explore", "reached", "serv
 
 PORT = 8417
 """Where the page is served unless another port is asked for (policy: unassigned by IANA)."""
+
+AT_ONCE = 2
+"""Questions that are answered at once (policy), in the order in which they come: each plans for some milliseconds, and
+threads that take turns would make the first wait for the last."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -55,23 +60,32 @@ def application(explorer: Explorer, names: Collection[str] = _LOOPBACK) -> Any:
     def now(at: str, request: Request) -> Response:
         return JSONResponse(explorer.now(at))
 
+    from anyio import CapacityLimiter
+
+    turn = CapacityLimiter(AT_ONCE)
     questions = {"cells": (block, {"at", "columns", "if"}), "explain": (explain, {"at", "if"}), "now": (now, {"at"})}
     routes = [Route("/", whole)]
-    routes += [Route(f"/{name}", _answering(answer, known)) for name, (answer, known) in questions.items()]
+    routes += [Route(f"/{name}", _answering(answer, known, turn)) for name, (answer, known) in questions.items()]
     return Guard(Starlette(routes=routes), names)
 
 
-def _answering(answer: Callable[[str, Request], Response], known: set[str]) -> Callable[[Request], Response]:
+def _answering(
+    answer: Callable[[str, Request], Response], known: set[str], turn: CapacityLimiter
+) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint that says what is wrong with a question in place of an answer."""
+    from anyio.to_thread import run_sync
     from starlette.responses import JSONResponse
 
-    def endpoint(request: Request) -> Response:
+    def answered(request: Request) -> Response:
         try:
             _check_keys(request, known)
             return answer(request.query_params.get("at", ""), request)
         except GridplanError as error:
             status = 500 if isinstance(error, StoreError) else 400
             return JSONResponse({"problems": str(error).splitlines()}, status)
+
+    async def endpoint(request: Request) -> Response:
+        return await run_sync(answered, request, limiter=turn)
 
     return endpoint
 

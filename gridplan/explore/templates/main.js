@@ -6,14 +6,15 @@ function begin() {
   if (matchMedia("(max-width: 860px)").matches) byId("axes").open = false;
   makeControls();
   makePresets();
-  makeWhatIf();
   const table = byId("plane");
   table.addEventListener("click", (event) => event.target.closest("td") && chosenOnPlane(event.target.closest("td")));
   table.addEventListener("keydown", planeKey);
   byId("all").addEventListener("toggle", () => byId("all").open && drawMeasures());
   byId("rows").addEventListener("toggle", () => (askPlane(), drawTable()));
   byId("chain-open").addEventListener("toggle", askChain);
+  // Questions are answered in the order in which they come: first what is looked at most.
   views.push(askPlane, askCell, askPareto, askChain);
+  makeWhatIf();
   addEventListener("hashchange", () => setState(restored(location.hash.slice(1))));
   const linked = location.hash.length > 1;
   setState(linked ? restored(location.hash.slice(1)) : state);
