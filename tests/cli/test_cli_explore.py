@@ -27,7 +27,10 @@ def started(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
-            yield program, program.stdout.readline().strip()
+            assert program.stderr is not None
+            address = program.stdout.readline().strip()
+            assert address, program.stderr.read()
+            yield program, address
         finally:
             program.kill()
 
