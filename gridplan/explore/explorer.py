@@ -63,8 +63,8 @@ class Explorer:
         """The cells at a place with columns of the cube, and `left_out`."""
         cells = self._cells(changes)
         held = {column.name for column in cells.columns}
-        if changes and all(len(own) == 1 for own in place):
-            self._check_agreement(place)
+        if changes:
+            self._check_agreement(tuple(own[:1] for own in place))
         if missing := [name for name in names if name not in held and name != LEFT_OUT]:
             raise ContractError([Problem(f"{missing[0]} is not planned with these changes", key="columns")])
         if LEFT_OUT not in names:

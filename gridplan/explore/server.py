@@ -23,7 +23,7 @@ __all__ = ["PORT", "application", "listening", "needs_explore", "reached", "serv
 PORT = 8417
 """Where the page is served unless another port is asked for (policy: unassigned by IANA)."""
 
-AT_ONCE = 2
+AT_ONCE = 1
 """Questions that are answered at once (policy), in the order in which they come: each plans for some milliseconds, and
 threads that take turns would make the first wait for the last."""
 

@@ -92,7 +92,9 @@ def value_at(cube: xr.Dataset, name: str, at: Mapping[str, int]) -> float | str 
 
 
 def same(shown: str, value: float | str | None) -> bool:
-    """Whether the exact text of a cell is that value."""
+    """Whether the exact text of a cell is that value; what is searched for may differ in the last bit by the part."""
     if value is None:
         return shown == ""
-    return shown == value if isinstance(value, str) else shown != "" and float(shown) == float(value)
+    return (
+        shown == value if isinstance(value, str) else shown != "" and math.isclose(float(shown), value, rel_tol=1e-12)
+    )

@@ -143,9 +143,10 @@ def test_the_page_is_accessible_and_within_its_window(
     judged, pale = pale_texts(explored.view)
     assert judged > 20
     assert not pale, "\n".join(map(str, pale))
-    assert violations(explored.view) == []
-    explored.draw(2, "binding_constraint")
-    assert violations(explored.view) == []
+    # All rules but contrast are of the same document, whatever its width and colours.
+    if (width == 1280) == (scheme == "light"):
+        explored.draw(2, "binding_constraint")
+        assert violations(explored.view) == []
 
 
 def test_a_server_that_is_gone_is_said(open_page: OpenPage) -> None:

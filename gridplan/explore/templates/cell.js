@@ -2,8 +2,7 @@
 
 let cellData = null; // { from, block, base }
 
-const cellChannel = new Channel(async ({ place, from }) => {
-  const names = ABOUT.columns.map((column) => column.name);
+const cellChannel = new Channel(async ({ place, names, from }) => {
   const changed = Object.keys(from.changes).length > 0;
   const [block, base] = await Promise.all([
     SOURCE.block(place, names, from.changes),
@@ -16,7 +15,11 @@ const cellChannel = new Channel(async ({ place, from }) => {
 const cellPlace = () => state.at.map((at) => [at, at + 1]);
 
 function askCell() {
-  cellChannel.ask(`${placeText(cellPlace())} ${changesKey()}`, { place: cellPlace(), from: state });
+  const all = ABOUT.columns.map((column) => column.name);
+  const names = byId("all").open ? all : [...new Set([...ABOUT.key, ...extra("status", "binding_constraint", "infeasible_reason")])];
+  // A cube without any of these is asked for what it has.
+  const wanted = names.length ? names : all;
+  cellChannel.ask(`${placeText(cellPlace())} ${wanted.length} ${changesKey()}`, { place: cellPlace(), names: wanted, from: state });
 }
 
 function drawCell() {
@@ -27,7 +30,7 @@ function drawCell() {
   status.className = `decision ${read("status") ?? ""}`;
   status.textContent = statusText(read, base);
   byId("tiles").replaceChildren(...ABOUT.key.map((name) => tile(name, read(name), base ? read(name, base) : undefined)));
-  if (byId("all").open) drawMeasures();
+  if (byId("all").open && ABOUT.columns.every((column) => block.has(column.name))) drawMeasures();
 }
 
 function statusText(read, base) {
@@ -60,7 +63,6 @@ function deltaText(value, before, unit) {
 }
 
 function drawMeasures() {
-  if (!cellData) return;
   const { from, block, base } = cellData;
   const head = ["measure", "value", ...(base ? ["by the contract"] : []), "what it is", "formula"];
   const rows = ABOUT.columns.map((column) => {

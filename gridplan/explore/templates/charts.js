@@ -18,9 +18,13 @@ const noLoader = {
   sanitize: () => Promise.reject(new Error("nothing is loaded")),
 };
 
+const MOST_ELEMENTS = 300;
+
 // Draws rows; a specification that stands already gets new rows only, and where there are none nothing is drawn.
 async function draw(id, spec, rows, click) {
-  const text = specText(spec);
+  // Many marks are drawn sooner as one picture than as elements.
+  const renderer = rows.length > MOST_ELEMENTS ? "canvas" : "svg";
+  const text = `${renderer} ${specText(spec)}`;
   const old = drawn.get(id);
   if (old && old.text === text && rows.length) {
     old.click = click;
@@ -31,9 +35,9 @@ async function draw(id, spec, rows, click) {
   drawn.delete(id);
   byId(id).replaceChildren();
   if (!rows.length) return;
-  const whole = JSON.parse(text);
+  const whole = JSON.parse(specText(spec));
   whole.data.values = rows;
-  const options = { mode: "vega-lite", actions: false, renderer: "svg", ast: true, tooltip: false, loader: noLoader, defaultStyle: false };
+  const options = { mode: "vega-lite", actions: false, renderer, ast: true, tooltip: false, loader: noLoader, defaultStyle: false };
   const { view } = await window.vegaEmbed(byId(id), whole, options);
   const own = { text, view, click };
   drawn.set(id, own);

@@ -9,7 +9,7 @@ function begin() {
   const table = byId("plane");
   table.addEventListener("click", (event) => event.target.closest("td") && chosenOnPlane(event.target.closest("td")));
   table.addEventListener("keydown", planeKey);
-  byId("all").addEventListener("toggle", () => byId("all").open && drawMeasures());
+  byId("all").addEventListener("toggle", askCell);
   byId("rows").addEventListener("toggle", () => (askPlane(), drawTable()));
   byId("chain-open").addEventListener("toggle", askChain);
   // Questions are answered in the order in which they come: first what is looked at most.

@@ -21,6 +21,9 @@ function planeWindow() {
   return [shownRange(state.x, columns), shownRange(state.y, Math.floor(most / columns))];
 }
 
+// Lets the browser paint what stands before more is drawn.
+const painted = () => new Promise((done) => setTimeout(done));
+
 let planeData = null; // { x, y, xs, ys, measure, block, base, changed }
 
 const planeChannel = new Channel(async (question) => {
@@ -33,6 +36,7 @@ const planeChannel = new Channel(async (question) => {
   planeData = { ...question, block, base };
   drawPlane();
   drawTable();
+  await painted();
   await drawStairs();
 });
 
