@@ -105,7 +105,7 @@ def _write(explorer: Explorer, output: str, outputs: list[str] | None, labels: d
     text = static_page(explorer, outputs, dict(labels))
     write_block(Path(output), text)
     cells = math.prod(size for name, size in explorer.sizes.items() if name not in labels)
-    click.echo(f"{cells:,} cells, {len(text.encode()) / 1e6:.1f} MB", err=True)
+    click.echo(f"{cells:,} cells, {len(text.encode()) / 1e6:.0f} MB", err=True)
 
 
 def _serve(explorer: Explorer, host: str, port: int | None, opens: bool) -> None:

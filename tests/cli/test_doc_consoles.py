@@ -14,7 +14,7 @@ import gridplan
 from gridplan.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("charts.md", "report.md", "slice.md")
+PAGES = ("charts.md", "explore.md", "report.md", "slice.md")
 GUIDE = tuple(f"bi/{page.name}" for page in sorted((ROOT / "docs" / "bi").glob("*.md")))
 
 

@@ -161,7 +161,7 @@ def test_questions_side_by_side_get_their_own_answers(explorer: Explorer) -> Non
     }
     random = np.random.default_rng(5)
     asked = []
-    for _ in range(24):
+    for _ in range(10):
         first = int(random.integers(10))
         place = (range(first, int(random.integers(first, 10)) + 1), range(int(random.integers(2)), 2))
         asked.append((place, rhos[int(random.integers(4))]))
