@@ -156,3 +156,32 @@ def test_a_server_that_is_gone_is_said(open_page: OpenPage) -> None:
     explored.choose(5, 9)
     assert "the server does not answer" in explored.page.inner_text("#notices")
     assert explored.read()["tiles"] == before
+
+
+def test_many_moves_at_once_end_where_the_last_one_is(open_page: OpenPage, explorer_address: str) -> None:
+    """Sliders that move faster than anybody answers, with a change of what is drawn among them."""
+    explored = Explored(open_page(f"{explorer_address}/#at.gpu=b200&at.model=qwen3-14b&compared=gpu,kv_dtype"))
+    explored.page.evaluate(
+        """() => {
+          const move = (id, place, kind) => {
+            const one = document.getElementById(id);
+            one.value = String(place);
+            one.dispatchEvent(new Event(kind, { bubbles: true }));
+          };
+          for (let step = 0; step < 60; step++) {
+            move("axis-5", step % 10, "input");
+            move("axis-3", step % 3, "input");
+            if (step % 7 === 0) move("axis-1", step % 10, "change");
+          }
+          const drawn = document.querySelectorAll("#plane-controls select")[2];
+          drawn.value = "gpus_deployed";
+          drawn.dispatchEvent(new Event("change", { bubbles: true }));
+        }"""
+    )
+    found = explored.read()
+    assert explored.page.locator("#stairs svg, #stairs canvas").count() == 1
+    assert explored.page.locator("#pareto svg, #pareto canvas").count() == 1
+    link = explored.page.url
+    assert "at.arrival_rate=100&" in link
+    assert Explored(open_page(link)).read() == found
+    assert_quiet(explored.view)

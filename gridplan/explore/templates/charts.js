@@ -21,7 +21,16 @@ const noLoader = {
 const MOST_ELEMENTS = 300;
 
 // Draws rows; a specification that stands already gets new rows only, and where there are none nothing is drawn.
-async function draw(id, spec, rows, click) {
+function draw(id, spec, rows, click) {
+  const turn = (turns.get(id) ?? Promise.resolve()).then(() => drawNow(id, spec, rows, click));
+  turns.set(id, turn.catch(() => null));
+  return turn;
+}
+
+// One after another: two that begin at once would both find no picture and make one each.
+const turns = new Map();
+
+async function drawNow(id, spec, rows, click) {
   // Many marks are drawn sooner as one picture than as elements.
   const renderer = rows.length > MOST_ELEMENTS ? "canvas" : "svg";
   const text = `${renderer} ${specText(spec)}`;

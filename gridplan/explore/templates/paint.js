@@ -30,7 +30,9 @@ const signed = (number, text) => (number === 0 ? "0" : `${number > 0 ? "+" : "-"
 function drawPlane() {
   const data = planeData;
   const column = columnOf.get(data.from.measure);
-  const show = data.base ? data.from.show : "value";
+  // How cells are shown may have changed while they were asked for.
+  data.shown = state.show;
+  const show = data.base ? state.show : "value";
   const rows = [];
   for (let y = data.ys[0]; y < data.ys[1]; y++) {
     const row = [];
@@ -124,7 +126,7 @@ function planeCaption(data, column) {
   const { from } = data;
   const drawn = [from.x, from.y].filter((axis) => axis !== null);
   const parts = [`${column.name}: ${columnTitle(column.name)}`];
-  if (from.show !== "value" && data.base) parts.push(SHOWN.get(from.show));
+  if (data.shown !== "value" && data.base) parts.push(SHOWN.get(data.shown));
   const at = open.filter((axis) => !drawn.includes(axis)).map((axis) => `${AXES[axis].name}=${AXES[axis].labels[from.at[axis]]}`);
   if (at.length) parts.push(`at ${at.join(", ")}`);
   for (const [axis, [begin, stop]] of [[from.x, data.xs], [from.y, data.ys]]) {

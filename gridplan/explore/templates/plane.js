@@ -24,7 +24,7 @@ function planeWindow() {
 // Lets the browser paint what stands before more is drawn.
 const painted = () => new Promise((done) => setTimeout(done));
 
-let planeData = null; // { x, y, xs, ys, measure, block, base, changed }
+let planeData = null; // what was asked, with the cells as they are planned, and by the contract where that differs
 
 const planeChannel = new Channel(async (question) => {
   const { place, names, from } = question;
@@ -52,9 +52,8 @@ function askPlane() {
 
 // The same cells, another one of them chosen, or shown in another way.
 function redrawPlane() {
-  const shown = planeData.from.show;
   planeData.from = state;
-  if (shown !== state.show) drawPlane();
+  if (planeData.shown !== state.show) drawPlane();
   else markHere();
   busy(1);
   drawStairs().finally(() => busy(-1));

@@ -37,7 +37,8 @@ const presetChannel = new Channel(async ({ measure, from, then }) => {
   const least = Math.min(...found.rows.map((row) => row.values[0]));
   for (const row of found.rows) if (!best && row.values[0] <= least + 1e-9 * Math.abs(least)) best = row;
   if (said) said.textContent = presetText(measure, best, options, found, from);
-  if (best) setState({ at: best.position });
+  // What was moved meanwhile stays where it was moved to.
+  if (best) setState({ at: state.at.map((place, axis) => (from.compared[axis] ? best.position[axis] : place)) });
   if (then) then(best !== null);
 });
 
