@@ -53,7 +53,7 @@ def command(
     """
     labels = parse_labels(at)
     _check(source, output, bool(labels), outputs is not None, port, host, no_open, force)
-    check_output(output, force, (".html",))
+    check_output(output, force, (".html",), "--static")
     _check_extras(output is None)
     with named_as_options(_OPTIONS):
         explorer = _explorer(source, outputs, catalog)
@@ -100,9 +100,10 @@ def _explorer(source: str, outputs: list[str] | None, catalog: str | None) -> Ex
 
 
 def _write(explorer: Explorer, output: str, outputs: list[str] | None, labels: dict[str, str]) -> None:
+    from gridplan.engine.columns import named_outputs
     from gridplan.explore.static import static_page
 
-    text = static_page(explorer, outputs, dict(labels))
+    text = static_page(explorer, named_outputs(outputs), dict(labels))
     write_block(Path(output), text)
     cells = math.prod(size for name, size in explorer.sizes.items() if name not in labels)
     click.echo(f"{cells:,} cells, {len(text.encode()) / 1e6:.0f} MB", err=True)

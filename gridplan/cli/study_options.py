@@ -64,12 +64,12 @@ def output_options(suffixes: tuple[str, ...] = TABLES) -> Callable[[F], F]:
     return give
 
 
-def check_output(output: str | None, force: bool, suffixes: tuple[str, ...] = TABLES) -> None:
+def check_output(output: str | None, force: bool, suffixes: tuple[str, ...] = TABLES, option: str = "-o") -> None:
     """Refuse a file that cannot be written before anything is computed. Raises StoreError, click.UsageError."""
     if output is None:
         return
     if Path(output).suffix not in suffixes:
-        raise click.UsageError(f"-o {output}: a file that ends in {_either(suffixes)} is due")
+        raise click.UsageError(f"{option} {output}: a file that ends in {_either(suffixes)} is due")
     refuse_existing(Path(output), force)
     if not Path(output).parent.is_dir():
         raise StoreError(f"{output}: cannot be written: there is no folder {Path(output).parent}")

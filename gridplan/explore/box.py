@@ -75,6 +75,10 @@ class Cells(Protocol):
     def grid(self) -> Grid | None:
         """The contract, where it can be planned anew."""
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Columns that are no part of the cube, and are known beside it."""
+
     def box(self, place: Place, names: Sequence[str]) -> Box:
         """The cells at `place` with the columns of these names, all of which are known."""
 

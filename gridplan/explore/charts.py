@@ -66,6 +66,7 @@ def _spec(layers: list[dict[str, Any]], encoding: dict[str, Any]) -> dict[str, A
     config = configuration(340)
     config["background"] = None
     # A chart of a phone's width has one column of its legend; here they stand side by side where there is room.
+    config["axis"] = {**config["axis"], "titlePadding": 10}
     config["legend"] = {**config["legend"], "columns": 0, "labelLimit": 160}
     return {
         "width": "container",

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import dictionary
-from gridplan.errors import ContractError, Problem
+from gridplan.errors import ContractError, Problem, StoreError
 from gridplan.explore.about import Title, about
 from gridplan.explore.box import Box, Cells, Place
 from gridplan.explore.left_out import LEFT_OUT, READ, with_left_out
 from gridplan.explore.pack import pack
-from gridplan.explore.planned import PlannedCells, planned_cells
+from gridplan.explore.planned import PRICES, PlannedCells, planned_cells
 from gridplan.explore.question import named_columns, place_of, stated_changes
 from gridplan.explore.whatif import changed_contract, offered, without_places
 from gridplan.quantities import format_quantity
 from gridplan.sensitivity.changes import differs
 from gridplan.sensitivity.source import CHECKS
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["Explorer", "explorer_of"]
 
@@ -67,6 +70,14 @@ class Explorer:
             self._check_agreement(tuple(own[:1] for own in place))
         if missing := [name for name in names if name not in held and name != LEFT_OUT]:
             raise ContractError([Problem(f"{missing[0]} is not planned with these changes", key="columns")])
+        try:
+            return self._box(cells, place, names, held)
+        except StoreError as error:
+            if not changes:
+                raise
+            raise ContractError([Problem(f"{error}: of values that nobody can mean", key="if")]) from None
+
+    def _box(self, cells: Cells, place: Place, names: Sequence[str], held: Collection[str]) -> Box:
         if LEFT_OUT not in names:
             return cells.box(place, names)
         read = [name for name in READ if name in held]
@@ -114,6 +125,8 @@ class Explorer:
         measures = [column for column in self.cells.columns if column.role == "measure"]
         names = [column.name for column in measures]
         stored = self.cells.box(place, names).dataset()
+        if self._no_row(stored):
+            return
         again = self._planned_anew().box(place, names).dataset()
         differing = [
             name for name in names if bool(differs(stored[name].values.ravel(), again[name].values.ravel()).any())
@@ -121,6 +134,10 @@ class Explorer:
         if differing:
             said = f"this version plans the cell otherwise than the folder has it ({', '.join(differing[:3])})"
             raise ContractError([Problem(f"{said}, so nothing is planned anew", key="if")])
+
+    def _no_row(self, stored: xr.Dataset) -> bool:
+        """Whether a cell has no row to be compared with, since it has no plan and the folder leaves such rows out."""
+        return getattr(self.cells, "drops_rows", False) and "status" in stored and bool((stored.status != "ok").all())
 
     def _planned_anew(self) -> Cells:
         """The cells of the contract as it is, planned here."""
@@ -155,6 +172,7 @@ class Explorer:
         with self._lock:
             if key not in self._changed:
                 measures = [column.name for column in self.cells.columns if column.role == "measure"]
+                measures += PRICES - set(measures)
                 changed = changed_contract(self._contract(), changes)
                 try:
                     self._changed[key] = planned_cells(changed, measures)
@@ -179,7 +197,7 @@ def explorer_of(source: Grid | str | Path, outputs: Iterable[str] | None = None,
         For a folder where DuckDB is not installed.
     """
     if isinstance(source, Grid):
-        planned = planned_cells(source, outputs, (*CHECKS, "binding_constraint"))
+        planned = planned_cells(source, outputs, (*CHECKS, "binding_constraint", *PRICES))
         title = Title(
             source.name, source.description, f"planned from {Path(source.path).name}", planned.inputs.warnings
         )

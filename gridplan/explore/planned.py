@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
@@ -18,16 +18,23 @@ from gridplan.explore.box import Box, Place, cut_axes, recoded
 from gridplan.store.cells import check_numbers
 from gridplan.store.columns import AxisSpec, Column
 
-__all__ = ["PlannedCells", "planned_cells"]
+__all__ = ["PRICES", "PlannedCells", "planned_cells"]
+
+PRICES = frozenset({"price_flag"})
+"""Measures on request that say why a price is missing."""
 
 
 @dataclass(frozen=True)
 class PlannedCells:
-    """A contract whose cells are planned when they are asked for; `plan` has all columns that can be."""
+    """A contract whose cells are planned when they are asked for; `plan` has all columns that can be.
+
+    Columns that are `hidden` are none of its cube: they say why one of these is null.
+    """
 
     grid: Grid
     inputs: Inputs
     plan: Plan
+    hidden: frozenset[str]
     _one_at_a_time: Lock
 
     @property
@@ -79,4 +86,4 @@ def planned_cells(grid: Grid, outputs: Iterable[str] | None = None, also: Iterab
     if more:
         own = [column.name for column in plan.layout.given if column.role == "measure"]
         plan = plan_columns(inputs, [*own, *more])
-    return PlannedCells(grid, inputs, replace(plan), Lock())
+    return PlannedCells(grid, inputs, plan, PRICES & frozenset(more), Lock())

@@ -55,7 +55,13 @@ def application(explorer: Explorer, names: Collection[str] = _LOOPBACK) -> Any:
         return Response(packed, media_type="application/octet-stream")
 
     def explain(at: str, request: Request) -> Response:
-        return JSONResponse(explorer.explain(at, request.query_params.getlist("if")))
+        found = explorer.explain(at, request.query_params.getlist("if"))
+        try:
+            return JSONResponse(found)
+        except ValueError:
+            raise ContractError(
+                [Problem("a number of this chain is infinite: nobody can mean that", key="if")]
+            ) from None
 
     def now(at: str, request: Request) -> Response:
         return JSONResponse(explorer.now(at))
@@ -123,7 +129,7 @@ def serve(explorer: Explorer, sock: socket.socket, host: str) -> None:
     app = application(explorer, {*_LOOPBACK, host} if _is_loopback(sock) else {host, sock.getsockname()[0]})
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off")
+    config = uvicorn.Config(app, log_level="error", access_log=False, server_header=False, ws="none", lifespan="off")
     uvicorn.Server(config).run(sockets=[sock])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gridplan.contract import load_grid
 from gridplan.contract.grid import Grid
 from gridplan.engine.columns import named_outputs
 from gridplan.errors import ContractError, GridTooLargeError, Problem, suggestion
@@ -40,6 +41,7 @@ class _Whole:
 
     axes: tuple[AxisSpec, ...]
     columns: tuple[Column, ...]
+    hidden: frozenset[str]
     grid: None = None
 
     def box(self, place: Place, names: Iterable[str]) -> Box:
@@ -57,7 +59,7 @@ def explorer_page(
     Parameters
     ----------
     source
-        A contract, from `gridplan.load_grid`, or the folder that `gridplan.run` wrote.
+        A contract, from `gridplan.load_grid` or as a file, or the folder that `gridplan.run` wrote.
     outputs
         Measures in the page; by default those that a plan is judged by, as far as the cube has them.
     at
@@ -80,6 +82,8 @@ def explorer_page(
         When the extra `explore` is not installed.
     """
     needs_drawing()
+    if not isinstance(source, Grid) and Path(source).is_file():
+        source = load_grid(source)
     names = named_outputs(outputs)
     return static_page(explorer_of(source, names if isinstance(source, Grid) else None), names, at)
 
@@ -105,7 +109,7 @@ def static_page(
     names = _columns(cells, measures)
     box = explorer.box(place, [*names, LEFT_OUT], {})
     box = Box(box.axes, box.columns, box.arrays, (0,) * len(place))
-    shown = Explorer(_Whole(box.axes, box.columns[:-1]), explorer.title, NO_WHAT_IF)
+    shown = Explorer(_Whole(box.axes, box.columns[:-1], cells.hidden), explorer.title, NO_WHAT_IF)
     return page(shown.about(served=False), gzip.compress(pack(box, compact=True), 9, mtime=0))
 
 

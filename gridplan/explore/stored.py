@@ -33,6 +33,7 @@ class StoredCells:
     table: Table
     db: duckdb.DuckDBPyConnection
     grid: Grid | None
+    hidden: frozenset[str] = frozenset()
 
     @property
     def axes(self) -> tuple[AxisSpec, ...]:
@@ -44,8 +45,13 @@ class StoredCells:
         """Coordinates, then measures."""
         return self.table.manifest.layout.given
 
+    @property
+    def drops_rows(self) -> bool:
+        """Whether the folder was written without the rows of cells that have no plan."""
+        return bool(self.table.manifest.options.get("drop_infeasible"))
+
     def box(self, place: Place, names: Sequence[str]) -> Box:
-        """The cells at `place`; null where the folder was written without the rows of cells that have no plan.
+        """The cells at `place`; those without a row are infeasible and null otherwise.
 
         Raises StoreError for a file that is missing or damaged, or holds a label that the manifest does not know.
         """
@@ -55,6 +61,10 @@ class StoredCells:
         rows = self._rows(place, axes, names)
         along = {axis.name: self._positions(axis, rows.column(axis.name)) for axis in axes}
         arrays = {column.name: _spread(column, rows.column(column.name), axes, along) for column in columns}
+        if self.drops_rows and "status" in arrays and "infeasible" in known["status"].categories:
+            arrays["status"] = np.where(
+                arrays["status"] < 0, known["status"].categories.index("infeasible"), arrays["status"]
+            )
         return Box(axes, columns, arrays, tuple(own.start for own in place))
 
     def _rows(self, place: Place, axes: Sequence[AxisSpec], names: Sequence[str]) -> pa.Table:

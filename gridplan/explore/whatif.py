@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ SOURCE = "changed in the explorer"
 """What an explanation says of where such a value comes from."""
 
 _PERCENTILE = "_slo_percentile"
+_NODE_SIZE = "gpus_per_node"
+"""No policy and no price, but a price of one needs it where no instance is named."""
+
 _SECTIONS = ("slo", "policy", "deployment", "capacity")
 """In the order in which a page offers their inputs."""
 
@@ -45,6 +49,8 @@ def _may_change(row: Quantity) -> bool:
         return False
     if row.is_label and not (row.labels or row.name.endswith(_PERCENTILE)):
         return False
+    if row.name == _NODE_SIZE:
+        return True
     return row.cls == "policy" or row.unit.startswith("USD")
 
 
@@ -55,7 +61,8 @@ def about_inputs(grid: Grid) -> list[dict[str, Any]]:
 
 
 def _about(name: str, row: Quantity, stated: bool) -> dict[str, Any]:
-    about: dict[str, Any] = {"name": name, "title": row.long_name, "unit": row.unit, "stated": stated, "class": row.cls}
+    about: dict[str, Any] = {"name": name, "title": row.long_name, "unit": row.unit, "stated": stated}
+    about["group"] = row.section
     if row.labels:
         return about | {"labels": list(row.labels)}
     if row.is_label:
@@ -108,8 +115,10 @@ def _path(name: str) -> tuple[str, ...]:
 def _number(value: str) -> str | float:
     """A bare number as such, in the unit of the dictionary; all else as it is written."""
     try:
-        number = float(value)
+        number = float(value) if "_" not in value else math.nan
     except ValueError:
+        return value
+    if not math.isfinite(number):
         return value
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 

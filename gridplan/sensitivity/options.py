@@ -21,13 +21,13 @@ from gridplan.sensitivity.question import Question
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Options", "options_of"]
+__all__ = ["FAR", "UNPRICED", "Options", "options_of"]
 
 FAR = f"anchor_ratio outside {ANCHOR_RANGE[0]:g} to {ANCHOR_RANGE[1]:g}"
 BESIDE = "beside measured"
 NULL = " null"
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
-_UNPRICED = ("no_price", "no_spot_price", "no_reserved_price", "needs_node_size")
+UNPRICED = ("no_price", "no_spot_price", "no_reserved_price", "needs_node_size")
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Options:
 
     def unknown(self) -> NDArray[np.bool_]:
         """For each code whether the reason is that something is not known, rather than that the cell cannot do it."""
-        said = [text.endswith((NULL, BESIDE)) or text in (*_UNPRICED, FAR) for text in self.reasons]
+        said = [text.endswith((NULL, BESIDE)) or text in (*UNPRICED, FAR) for text in self.reasons]
         return np.array([False, *said])
 
     def about(self, name: str) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _masks(found: Options, question: Question) -> Iterable[tuple[str, NDArray[np
         null = np.isnan(found.column(name))
         if "price_flag" in cube and null.any() and name in dictionary() and dictionary()[name].unit.startswith("USD"):
             flags = ((label, null & mask) for label, mask in _labelled(found.column("price_flag")))
-            yield from ((label, mask) for label, mask in flags if label in _UNPRICED)
+            yield from ((label, mask) for label, mask in flags if label in UNPRICED)
         yield name + NULL, null
     if "anchor_ratio" in cube and not question.mixed:
         anchor = found.column("anchor_ratio")

@@ -11,8 +11,10 @@ import xarray as xr
 from explorer_view import Explored, same, value_at
 from page_checks import assert_quiet
 from page_view import View
+from served_explorer import served
 
 import gridplan
+from gridplan.explore.explorer import explorer_of
 
 OpenPage = Callable[..., View]
 GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
@@ -99,7 +101,7 @@ def test_a_change_plans_anew_and_says_by_how_much(explored: Explored) -> None:
     moved = 0
     for tile in explored.page.locator("#tiles dd").all():
         name = tile.get_attribute("data-measure") or ""
-        delta = tile.locator(".delta")
+        delta = tile.locator(".delta[data-before]")
         was = value_at(cube(), name, HERE)
         assert same(delta.get_attribute("data-before") or "", was), name
         moved += delta.inner_text() != "as in the contract"
@@ -130,19 +132,81 @@ def test_the_plane_shows_changes(explored: Explored) -> None:
     assert {text[-1] for _, text in explored.read()["plane"].values() if text not in ("-", "new", "gone", "0")} == {"%"}
 
 
-def test_a_change_that_no_contract_may_state_is_said_and_takes_nothing_away(explored: Explored) -> None:
+def test_a_change_that_no_contract_may_state_is_said_and_changes_nothing(explored: Explored) -> None:
+    explored.change("tpot_slo_s", "40 ms")
     before = explored.read()
-    explored.change("tpot_slo_s", "5 GiB")
-    said = explored.page.inner_text("#notices")
-    assert "tpot" in said
-    assert "GiB" in said
-    assert explored.read()["tiles"] == before["tiles"]
-    # The server answered 400, which Chromium logs as an error of the network.
-    explored.view.console_errors[:] = [line for line in explored.view.console_errors if "400" not in line]
-    explored.page.click("#if-list button")
+    link = explored.page.url
+    for value in ("5 GiB", "-1", "1_0", "nan", "1e999"):
+        explored.change("tpot_slo_s", value)
+        assert "tpot" in explored.page.inner_text("#if-problem")
+        assert explored.read() == before
+        assert explored.page.url == link
+        assert explored.page.inner_text("#if-list").startswith("All numbers are planned with\ntpot_slo_s = 40 ms")
+    explored.choose(5, 3)
+    assert explored.read()["tiles"] != before["tiles"]
+    explored.change("tpot_slo_s", "50 ms")
+    assert explored.page.inner_text("#if-problem") == ""
+    answered_400(explored)
+
+
+def test_changes_of_a_link_that_are_refused_are_left_out(explored: Explored) -> None:
+    before = explored.read()
+    explored.page.evaluate("location.hash += '&if.tpot_slo_s=5+GiB'")
+    assert explored.read() == before
+    assert explored.page.inner_text("#notices").startswith("the changes of the link are left out: ")
+    assert "if." not in explored.page.url
+    answered_400(explored)
+
+
+def answered_400(explored: Explored) -> None:
+    """Chromium logs an answer of 400 as an error of the network; nothing else was logged."""
+    lines = explored.view.console_errors
+    assert lines
+    assert all("400" in line for line in lines)
+    lines.clear()
+
+
+def test_a_plan_that_may_not_be_chosen_is_marked(explored: Explored) -> None:
+    """Two nodes are given where three are due: there is a plan, and the fleet does not hold it."""
+    explored.change("nodes_given", "2")
+    status = explored.page.locator("#cell-status")
+    assert "may not be chosen: fleet_sufficient false" in status.inner_text()
+    assert "unfit" in (status.get_attribute("class") or "")
+    item = explored.page.locator("#legend li[data-unfit='fleet_sufficient false']")
+    marked = explored.page.locator("#plane td.unfit").count()
+    assert marked == int(item.get_attribute("data-count") or 0) > 5
+    assert "may not be chosen" in (explored.page.locator("#plane td.unfit").first.get_attribute("title") or "")
+
+
+def test_what_was_said_of_a_choice_goes_with_it(explored: Explored) -> None:
+    explored.page.locator("#levers button").first.click()
     explored.settle()
-    assert explored.page.inner_text("#notices") == ""
-    assert explored.read()["plane"] == before["plane"]
+    assert "kv_dtype chosen freely" in explored.page.inner_text("#preset-said")
+    explored.choose(5, 2)
+    assert explored.page.inner_text("#preset-said") == ""
+
+
+def test_a_plan_has_to_survive(open_page: OpenPage) -> None:
+    """The cheapest of those that hold their limits without a node, as `gridplan choose --survives node`."""
+    grid = gridplan.load_grid(GRID.with_name("buy.yaml"))
+    at = {"model": "llama-3.3-70b", "arrival_rate": 12.0}
+    levers = ("instance", "purchase", "failure_policy")
+    with served(explorer_of(grid)) as address:
+        link = "#at.model=llama-3.3-70b&at.arrival_rate=12&compared=instance,purchase,failure_policy"
+        page = Explored(open_page(f"{address}/{link}"))
+        for survives, name in (("", None), ("survives_node_loss_slo", "node")):
+            page.page.locator(".must select").select_option(survives)
+            page.page.locator("#levers button", has_text="per month").click()
+            found = gridplan.cheapest(grid, "usd_per_month", levers=levers, at=at, survives=name)
+            shown = page.read()
+            assert float(shown["tiles"]["usd_per_month"][0]) == float(found.usd_per_month.squeeze())
+            for lever in levers:
+                assert f"{lever}={found[lever].values.item()}" in shown["place"]
+            said = page.page.inner_text("#preset-said")
+            assert f"left out: {found.left_out_because.values.item()}".split(", ")[0] in said
+        page.page.reload()
+        assert page.page.locator(".must select").input_value() == "survives_node_loss_slo"
+        assert_quiet(page.view)
 
 
 def test_the_chain_is_planned_with_the_change(explored: Explored) -> None:

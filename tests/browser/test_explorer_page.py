@@ -106,6 +106,7 @@ def test_the_keyboard_suffices(open_page: OpenPage, explorer_address: str) -> No
     go("#if-field")
     page.keyboard.type("30 ms")
     page.keyboard.press("Enter")
+    explored.settle()
     assert "tpot_slo_s = 30 ms" in page.inner_text("#if-list")
     go("#plane td")
     assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"

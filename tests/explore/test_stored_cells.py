@@ -121,7 +121,7 @@ def dropped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=15)
 @given(data=st.data())
-def test_rows_that_were_left_out_are_null(data: st.DataObject, dropped: Path, folder: Folder) -> None:
+def test_rows_that_were_left_out_have_no_plan(data: st.DataObject, dropped: Path, folder: Folder) -> None:
     cells, cube = cells_in(dropped), gridplan.open_cube(folder("memory"))
     assert (cube["status"] != "ok").any()
     place = draw_place(data, cells)
@@ -130,7 +130,7 @@ def test_rows_that_were_left_out_are_null(data: st.DataObject, dropped: Path, fo
     assert not gone.any()
     here = {axis.name: slice(own.start, own.stop) for axis, own in zip(cells.axes, place, strict=True)}
     planned = np.broadcast_to(cube["status"].isel(here).values == "ok", box.shape)
-    assert decoded(box, "status").tolist() == np.where(planned, "ok", None).tolist()
+    assert decoded(box, "status").tolist() == np.where(planned, "ok", "infeasible").tolist()
     # A measure that does not depend on what made a cell impossible is known from the rows beside it.
     for name in ("kv_pool_bytes_per_gpu", "concurrency"):
         due = cells_of(cube, name, place, [axis.name for axis in cells.axes])

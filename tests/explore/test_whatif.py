@@ -196,7 +196,9 @@ def test_what_is_offered_is_no_axis_and_can_be_described() -> None:
         for item in about_inputs(grid):
             assert item["title"]
             assert item["stated"] == (item["name"] in grid.given)
-            assert item["class"] == "policy" or item["unit"].startswith("USD")
+            row = dictionary()[item["name"]]
+            assert row.cls == "policy" or row.unit.startswith("USD") or row.name == "gpus_per_node"
+            assert item["group"] in ("slo", "policy", "deployment", "capacity")
             assert "labels" in item or "bounds" in item
     assert "rho_target" not in offered(grid_of("buy"))
     assert not any(item.startswith("margin_") for item in offered(grid_of("lesson")))

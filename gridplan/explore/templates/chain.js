@@ -35,8 +35,10 @@ function drawChain(found) {
 // Without a server: the formulas with the results that stand in this page.
 async function drawFormulas(from) {
   const block = await SOURCE.block();
-  const at = AXES.map((axis, place) => `${axis.name}=${axis.labels[from.at[place]].replaceAll(",", "\\,")}`).join(",");
-  const parts = [el("p", { class: "small", text: `Results and formulas of this page; with every number: gridplan explain CONTRACT --at "${at}"` })];
+  const written = (axis, place) => (axis.written ?? axis.labels)[from.at[place]].replaceAll(",", "\\,");
+  const at = AXES.map((axis, place) => `${axis.name}=${written(axis, place)}`).join(",");
+  const command = `gridplan explain CONTRACT${at ? ` --at '${at.replaceAll("'", "'\\''")}'` : ""}`; // for a shell: no label is run
+  const parts = [el("p", { class: "small", text: `Results and formulas of this page; with every number: ${command}` })];
   for (const [section, names] of Object.entries(ABOUT.chain)) {
     const own = names.filter((name) => block.has(name));
     if (own.length) parts.push(el("h3", { text: section }));

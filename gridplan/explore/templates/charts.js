@@ -7,10 +7,15 @@ new ResizeObserver(([entry]) => (stairsWidth = entry.contentRect.width || stairs
 
 const drawn = new Map(); // of each picture: its specification as text, and its view
 
-function specText(spec) {
-  let text = JSON.stringify(spec);
-  if (dark.matches) for (const [light, other] of Object.entries(ABOUT.dark)) text = text.replaceAll(light, other);
-  return text;
+const specText = (spec) => JSON.stringify(dark.matches ? recoloured(spec) : spec);
+
+// The colours of a dark page; labels and titles may look like colours and are none.
+function recoloured(node) {
+  if (typeof node === "string") return ABOUT.dark[node] ?? node;
+  if (Array.isArray(node)) return node.map(recoloured);
+  if (node === null || typeof node !== "object") return node;
+  const kept = ["domain", "title", "sort"];
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, kept.includes(key) ? value : recoloured(value)]));
 }
 
 const noLoader = {
@@ -19,6 +24,11 @@ const noLoader = {
 };
 
 const MOST_ELEMENTS = 300;
+
+// What a mark says when it is pointed at; the same stands in the tables beside.
+const sayMark = (id) => (handler, event, item) => {
+  byId(id).title = item?.datum?.say ?? "";
+};
 
 // Draws rows; a specification that stands already gets new rows only, and where there are none nothing is drawn.
 function draw(id, spec, rows, click) {
@@ -46,7 +56,7 @@ async function drawNow(id, spec, rows, click) {
   if (!rows.length) return;
   const whole = JSON.parse(specText(spec));
   whole.data.values = rows;
-  const options = { mode: "vega-lite", actions: false, renderer, ast: true, tooltip: false, loader: noLoader, defaultStyle: false };
+  const options = { mode: "vega-lite", actions: false, renderer, ast: true, tooltip: sayMark(id), loader: noLoader, defaultStyle: false };
   const { view } = await window.vegaEmbed(byId(id), whole, options);
   const own = { text, view, click };
   drawn.set(id, own);
@@ -61,7 +71,14 @@ dark.addEventListener("change", () => {
   askPareto();
 });
 
-const titled = (name) => `${name}${unitText(columnOf.get(name)?.unit ?? "")}`;
+// Numbers of a chart in the unit that suits the largest of them, and the title that says so.
+function scaled(name, values) {
+  const unit = columnOf.get(name)?.unit ?? "";
+  if (!LADDERS[unit]) return { divide: 1, title: `${name}${unitText(unit)}` };
+  const most = Math.max(...values.map(Math.abs), 0);
+  const [divide, word] = LADDERS[unit].find((step) => most >= step[0]) ?? LADDERS[unit][LADDERS[unit].length - 1];
+  return { divide, title: `${name} [${word}]` };
+}
 
 // The ends are those of all rows, with some room: a layer may have no row of its own.
 function scaleOf(values) {
@@ -86,7 +103,12 @@ async function drawStairs() {
   chart.hidden = from.x === null || !isNumber(column);
   if (chart.hidden) return;
   const colours = ABOUT.series;
-  const all = from.y === null ? [0] : Array.from({ length: ys[1] - ys[0] }, (_, at) => ys[0] + at);
+  const known = (y) => {
+    for (let x = xs[0]; x < xs[1]; x++) if (block.value(from.measure, placeAt(data, x, y)) !== null) return true;
+    return false;
+  };
+  const whole = from.y === null ? [0] : Array.from({ length: ys[1] - ys[0] }, (_, at) => ys[0] + at);
+  const all = whole.filter(known);
   const here = from.y === null ? 0 : state.at[from.y];
   const begin = Math.max(0, Math.min(all.indexOf(here) - Math.floor(colours / 2), all.length - colours));
   const series = all.slice(begin, begin + colours);
@@ -98,10 +120,13 @@ async function drawStairs() {
       const value = block.value(from.measure, placeAt(data, x, y));
       if (value === null) continue;
       const name = from.y === null ? from.measure : AXES[from.y].labels[y];
-      rows.push({ x: axis.values ? axis.values[x] : axis.labels[x], y: value, series: name, step, here: y === here && x === state.at[from.x], at: [x, y] });
+      const say = `${from.y === null ? "" : `${name}, `}${axis.name}=${axis.labels[x]}: ${quantityText(value, column.unit)}`;
+      rows.push({ say, x: axis.values ? axis.values[x] : axis.labels[x], y: value, series: name, step, here: y === here && x === state.at[from.x], at: [x, y] });
     }
   }
-  await draw("stairs", stairsSpec(axis, from, rows, data, series), rows, (datum) => {
+  const { divide, title } = scaled(from.measure, rows.map((row) => row.y));
+  for (const row of rows) row.y /= divide;
+  await draw("stairs", stairsSpec(axis, from, rows, data, series, title), rows, (datum) => {
     const at = [...state.at];
     at[from.x] = datum.at[0];
     if (from.y !== null) at[from.y] = datum.at[1];
@@ -110,19 +135,21 @@ async function drawStairs() {
   byId("stairs-caption").textContent = stairsCaption(from, axis, series, all, rows, step);
 }
 
-function stairsSpec(axis, from, rows, data, series) {
+function stairsSpec(axis, from, rows, data, series, title) {
   const spec = structuredClone(ABOUT.stairs);
   const { encoding } = spec;
   encoding.x.title = axis.title;
   if (axis.values) encoding.x.scale = scaleOf(axis.values.slice(...data.xs));
   else Object.assign(encoding.x, { type: "ordinal", sort: null, scale: { domain: axis.labels.slice(...data.xs) } });
-  encoding.y.title = titled(from.measure);
+  encoding.y.title = title;
   encoding.y.scale = scaleOf(rows.map((row) => row.y));
   // A colour belongs to a label, whether or not it has a plan here.
   const names = from.y === null ? [from.measure] : series.map((y) => AXES[from.y].labels[y]);
   for (const key of ["color", "shape"]) encoding[key].scale = { ...encoding[key].scale, domain: names };
   const longest = Math.max(...names.map((name) => name.length));
   spec.config.legend.columns = Math.max(1, Math.floor(stairsWidth / (40 + 7 * longest)));
+  // The legend takes no room from the picture.
+  spec.height += names.length > 1 ? 18 * Math.ceil(names.length / spec.config.legend.columns) : 0;
   if (names.length === 1) encoding.color.legend = encoding.shape.legend = null;
   return spec;
 }
@@ -137,11 +164,18 @@ function stairsCaption(from, axis, series, all, rows, step) {
 
 async function drawPareto(from, rows, names) {
   const spec = structuredClone(ABOUT.pareto);
+  const scales = names.map((name, at) => scaled(name, rows.map((row) => row.values[at])));
   ["x", "y"].forEach((key, at) => {
-    spec.encoding[key].title = titled(names[at]);
-    spec.encoding[key].scale = scaleOf(rows.map((row) => row.values[at]));
+    spec.encoding[key].title = scales[at].title;
+    spec.encoding[key].scale = scaleOf(rows.map((row) => row.values[at] / scales[at].divide));
   });
   const same = (position) => position.every((place, at) => place === from.at[at]);
-  const points = rows.map((row) => ({ x: row.values[0], y: row.values[1], front: row.front, here: same(row.position), at: row.position }));
+  const compared = AXES.map((axis, at) => at).filter((at) => from.compared[at]);
+  const points = rows.map((row) => {
+    const labels = compared.map((at) => `${AXES[at].name}=${AXES[at].labels[row.position[at]]}`);
+    const figures = names.map((name, at) => `${name} ${quantityText(row.values[at], columnOf.get(name).unit)}`);
+    const [x, y] = row.values.map((value, at) => value / scales[at].divide);
+    return { x, y, front: row.front, here: same(row.position), at: row.position, say: [...labels, ...figures].join(", ") };
+  });
   await draw("pareto", spec, points, (datum) => setState({ at: [...datum.at] }));
 }

@@ -37,15 +37,18 @@ function axisControl(at) {
 }
 
 function choice(label, options, read, write) {
-  const select = el("select", { onchange: () => write(select.value) }, ...options.map(([value, text]) => el("option", { value, text })));
+  const made = options.map((one) => (Array.isArray(one) ? el("option", { value: one[0], text: one[1] }) : one));
+  const select = el("select", { onchange: () => write(select.value) }, ...made);
   views.push(() => {
     select.value = read();
   });
   return el("label", {}, label, select);
 }
 
-const columnOptions = (wanted) =>
-  ABOUT.columns.filter(wanted).map((column) => [column.name, `${column.name}: ${column.title}${unitText(column.unit)}`]);
+const columnOptions = (wanted) => {
+  const option = ({ name, title, unit }) => el("option", { value: name, text: `${name}: ${title}${unitText(unit)}` });
+  return underHeads(ABOUT.columns.filter(wanted), (column) => column.group, option);
+};
 const axisOptions = () => open.map((at) => [String(at), AXES[at].title]);
 
 function drawAxis(key, value) {
@@ -72,9 +75,10 @@ function makeControls() {
     show.hidden = !hasChanges();
   });
   const pareto = byId("pareto-controls");
-  const numbers = columnOptions((column) => isNumber(column) && column.role === "measure");
-  pareto.append(choice("across", numbers, () => state.px, (px) => setState({ px })));
-  pareto.append(choice("up", numbers, () => state.py, (py) => setState({ py })));
+  const numbers = () => columnOptions((column) => isNumber(column) && column.role === "measure");
+  pareto.append(choice("across", numbers(), () => state.px, (px) => setState({ px })));
+  pareto.append(choice("up", numbers(), () => state.py, (py) => setState({ py })));
+  byId("pareto").closest("section").hidden = !open.length || !ABOUT.leftOut;
   byId("link").addEventListener("click", copyLink);
 }
 

@@ -8,6 +8,23 @@ const comparedCount = (from) => AXES.reduce((count, axis, at) => (from.compared[
 const tooMany = (count) =>
   `${countText(count, "combination")} are more than the ${grouped(ABOUT.mostOptions, 0)} that are compared at once: compare the labels of fewer axes`;
 
+// What has to be known of an option beside what is compared.
+const survivalColumns = () => ABOUT.survives.find((one) => one.name === state.survives)?.columns ?? [];
+const choiceColumns = (names) => [...new Set([...names, ABOUT.leftOut, ...extra("capacity_source"), ...hidden(), ...survivalColumns()])];
+const hidden = () => (ABOUT.priceFlag ? [ABOUT.priceFlag] : []);
+
+// Why an option may not be chosen, or null: the reasons of `gridplan choose` in their order.
+function whyNot(block, position, names, values) {
+  const out = block.value(ABOUT.leftOut, position);
+  if (out && out !== ABOUT.farAnchor) return out;
+  const fallen = survivalColumns().find((name) => block.value(name, position) !== 1);
+  if (fallen) return `${fallen} ${block.value(fallen, position) === null ? "null" : "false"}`;
+  const missing = names.find((name, at) => values[at] === null);
+  if (!missing) return out;
+  const flag = ABOUT.priceFlag && columnOf.get(missing).unit.startsWith("USD") ? block.value(ABOUT.priceFlag, position) : null;
+  return ABOUT.unpriced.includes(flag) ? flag : `${missing} null`;
+}
+
 // The options with values that may be chosen, in declared order, and why the others are left out. Where some are
 // measured, others of the same point are not ranked against them.
 function candidates(block, from, names) {
@@ -19,8 +36,7 @@ function candidates(block, from, names) {
   const leave = (why) => leftOut.set(why, (leftOut.get(why) ?? 0) + 1);
   for (let more = true; more; more = next(position, axes)) {
     const values = names.map((name) => block.value(name, position));
-    const missing = names.findIndex((name, at) => values[at] === null);
-    const why = block.value(ABOUT.leftOut, position) ?? (missing < 0 ? null : `${names[missing]} null`);
+    const why = whyNot(block, position, names, values);
     if (why) leave(why);
     else rows.push({ position: [...position], values, source: block.has("capacity_source") ? block.value("capacity_source", position) : null });
   }
@@ -62,9 +78,13 @@ const MOST_DRAWN = 2000; // dominated options of a picture; the front is drawn w
 const paretoChannel = new Channel(async ({ from }) => {
   const names = [from.px, from.py];
   const count = comparedCount(from);
-  if (count > ABOUT.mostOptions) throw new Error(tooMany(count));
-  const asked = [...new Set([...names, ABOUT.leftOut, ...extra("capacity_source")])];
-  const found = candidates(await SOURCE.block(comparedPlace(from), asked, from.changes), from, names);
+  if (count > ABOUT.mostOptions) {
+    byId("pareto-caption").textContent = tooMany(count);
+    drawFront(from, [], names);
+    await drawPareto(from, [], names);
+    return;
+  }
+  const found = candidates(await SOURCE.block(comparedPlace(from), choiceColumns(names), from.changes), from, names);
   const front = markFront(found.rows, names);
   const beaten = found.rows.filter((row) => !row.front);
   const step = Math.max(1, beaten.length / MOST_DRAWN);
@@ -75,15 +95,15 @@ const paretoChannel = new Channel(async ({ from }) => {
 });
 
 function askPareto() {
-  if (state.px === null) return;
+  if (state.px === null || !open.length || !ABOUT.leftOut) return;
   // Labels that are compared do not change what is compared, but they do change which option is ringed.
-  const key = `${placeText(comparedPlace(state))} ${state.at} ${state.px} ${state.py} ${changesKey()}`;
+  const key = `${placeText(comparedPlace(state))} ${state.at} ${state.px} ${state.py} ${state.survives} ${changesKey()}`;
   paretoChannel.ask(key, { from: state });
 }
 
 function paretoText(from, count, found, front, beaten, drawn) {
   const axes = AXES.filter((axis, at) => from.compared[at]).map((axis) => axis.name);
-  if (!axes.length) return "no axis is compared: tick `compare its labels` at one of them";
+  if (!axes.length) return "no axis is compared: tick `compare` beside one of them";
   const parts = [`${grouped(front.length, 0)} of ${countText(found.rows.length, "option")} of ${axes.join(" x ")} on the front`];
   if (drawn < beaten) parts.push(`grey: ${grouped(drawn, 0)} of ${grouped(beaten, 0)} dominated ones, evenly spaced`);
   if (found.leftOut.size) parts.push(`left out of ${grouped(count, 0)}: ${leftOutText(found)}`);

@@ -14,8 +14,13 @@ function cellOf(data, position) {
     binding: read(block, "binding_constraint"),
     reason: read(block, "infeasible_reason"),
     status: read(block, "status"),
+    left: ABOUT.leftOut ? read(block, ABOUT.leftOut) : null,
   };
 }
+
+// Without a plan, or with one that may not be chosen: a fleet that does not hold it, a limit that is missed.
+const hasNone = (cell) => cell.reason !== null || cell.status === "infeasible";
+const isUnfit = (cell) => !hasNone(cell) && cell.left !== null;
 
 function shownText(cell, column, show) {
   if (show === "value" || !isNumber(column)) return quantityText(cell.value, column.unit, true);
@@ -39,6 +44,7 @@ function drawPlane() {
     for (let x = data.xs[0]; x < data.xs[1]; x++) row.push(cellOf(data, placeAt(data, x, y)));
     rows.push(row);
   }
+  const walked = byId("plane").contains(document.activeElement);
   shapePlane(data);
   const strength = strengthOf(rows.flat(), column, show);
   const reasons = [...new Set(rows.flat().map((cell) => cell.reason).filter(Boolean))].sort();
@@ -47,7 +53,10 @@ function drawPlane() {
   byId("plane-caption").textContent = planeCaption(data, column);
   drawLegend(rows.flat(), reasons, strength);
   markHere();
+  if (walked && !byId("plane").contains(document.activeElement)) byId("plane").querySelector("td[tabindex='0']")?.focus();
 }
+
+const axisHead = (axis) => `${axis.name}${BARE.includes(axis.unit) ? "" : ` [${axis.unit}]`}`;
 
 // The table with its heads, built anew only when they differ.
 let planeShape = "";
@@ -57,7 +66,7 @@ function shapePlane(data) {
   planeShape = shape;
   const labels = (axis, [first, stop]) => (axis === null ? [""] : AXES[axis].labels.slice(first, stop));
   const heads = (axis, range) => (axis === null ? [""] : shortNumbers(AXES[axis]).slice(...range));
-  const corner = [data.from.y, data.from.x].filter((axis) => axis !== null).map((axis) => AXES[axis].name).join(" \\ ");
+  const corner = [data.from.y, data.from.x].filter((axis) => axis !== null).map((axis) => axisHead(AXES[axis])).join(" \\ ");
   const head = el("tr", { role: "row" }, el("th", { scope: "col", text: corner }));
   const across = heads(data.from.x, data.xs);
   labels(data.from.x, data.xs).forEach((title, at) => head.append(el("th", { scope: "col", text: across[at], title, "data-x": data.xs[0] + at })));
@@ -82,17 +91,18 @@ function shortNumbers(axis) {
 
 function paint(td, cell, column, show, strength, reasons) {
   const text = shownText(cell, column, show);
-  const none = cell.value === null && (cell.reason !== null || cell.status === "infeasible");
-  const letter = cell.binding && column.name !== "binding_constraint" ? WORDS[cell.binding]?.letter ?? "" : "";
+  const none = hasNone(cell);
+  const binds = cell.binding && column.name !== "binding_constraint" ? WORDS[cell.binding]?.letter ?? "" : "";
+  const letter = isUnfit(cell) ? `${binds}!` : binds;
   const kind = strength.kinds && cell.value !== null;
   const now = {
     text,
     letter,
     value: exact(cell.value),
-    kind: none ? `none r${Math.min(reasons.indexOf(cell.reason), 3)}` : kind ? "named" : "",
+    kind: none ? `none r${Math.max(0, Math.min(reasons.indexOf(cell.reason), 3))}` : `${kind ? "named" : ""} ${isUnfit(cell) ? "unfit" : ""}`.trim(),
     strength: none ? 0 : strength.of(cell).toFixed(3),
     colour: kind ? strength.kinds.get(cell.value) : "",
-    title: none ? `no plan: ${cell.reason ?? "infeasible"}` : cell.binding ? `${WORDS[cell.binding]?.word ?? cell.binding} binds` : "",
+    title: titleOf(cell, none),
   };
   // What stays as it is is left alone: a browser takes longer to lay out than a plan takes to compute.
   const old = td.now ?? {};
@@ -106,6 +116,13 @@ function paint(td, cell, column, show, strength, reasons) {
   if (old.title !== now.title) td.title = now.title;
 }
 
+function titleOf(cell, none) {
+  if (none) return `no plan: ${cell.reason ?? "infeasible"}`;
+  const parts = cell.binding ? [`${WORDS[cell.binding]?.word ?? cell.binding} binds`] : [];
+  if (isUnfit(cell)) parts.push(`may not be chosen: ${cell.left}`);
+  return parts.join("; ");
+}
+
 // How strong the colour of a cell is: by its value, on a scale of ratios where values span more than a factor of 20.
 function strengthOf(cells, column, show) {
   if (!isNumber(column)) {
@@ -114,12 +131,12 @@ function strengthOf(cells, column, show) {
     return { kinds: new Map(kinds.map((kind, at) => [kind, WORDS[kind]?.colour ?? colours[at % colours.length]])), of: () => 0 };
   }
   const size = (cell) => (show === "value" ? cell.value : cell.delta === null ? null : Math.abs(cell.delta));
-  const sizes = cells.map(size).filter((value) => value !== null);
+  const sizes = cells.filter((cell) => !hasNone(cell)).map(size).filter((value) => value !== null);
   const [low, high] = [Math.min(...sizes), Math.max(...sizes)];
   const turned = low > 0 && high / low >= 20 ? Math.log : (value) => value;
   const width = turned(high) - turned(low);
   const of = (cell) => (size(cell) === null ? 0 : width ? 0.06 + (0.42 * (turned(size(cell)) - turned(low))) / width : 0.2);
-  return { of, low, high, known: sizes.length };
+  return { of, low, high, known: sizes.length, ratios: turned === Math.log };
 }
 
 function planeCaption(data, column) {
@@ -137,12 +154,14 @@ function planeCaption(data, column) {
   return parts.join("; ");
 }
 
+function countsOf(labels) {
+  const found = new Map();
+  for (const label of labels) found.set(label, (found.get(label) ?? 0) + 1);
+  return [...found].sort((a, b) => b[1] - a[1]);
+}
+
 function drawLegend(cells, reasons, strength) {
-  const counts = (name) => {
-    const found = new Map();
-    for (const cell of cells) if (cell[name] !== null) found.set(cell[name], (found.get(cell[name]) ?? 0) + 1);
-    return [...found].sort((a, b) => b[1] - a[1]);
-  };
+  const counts = (name) => countsOf(cells.map((cell) => cell[name]).filter((label) => label !== null));
   const items = counts("binding").map(([name, count]) =>
     el("li", { "data-binding": name, "data-count": count }, el("b", { text: WORDS[name]?.letter ?? "?" }), `${WORDS[name]?.word ?? name} binds: ${grouped(count, 0)}`),
   );
@@ -150,7 +169,12 @@ function drawLegend(cells, reasons, strength) {
   for (const name of reasons) {
     items.push(el("li", { "data-reason": name, "data-count": binds.get(name) }, el("b", { text: "–" }), `no plan, ${name}: ${grouped(binds.get(name), 0)}`));
   }
+  const unnamed = cells.filter((cell) => hasNone(cell) && cell.reason === null).length;
+  if (unnamed) items.push(el("li", {}, el("b", { text: "–" }), `no plan: ${grouped(unnamed, 0)}`));
+  for (const [name, count] of countsOf(cells.filter(isUnfit).map((cell) => cell.left))) {
+    items.push(el("li", { "data-unfit": name, "data-count": count }, el("b", { text: "!" }), `may not be chosen, ${name}: ${grouped(count, 0)}`));
+  }
   const column = columnOf.get(planeData.from.measure);
-  if (strength.known) items.unshift(el("li", { text: `from ${quantityText(strength.low, column.unit)} (pale) to ${quantityText(strength.high, column.unit)}` }));
+  if (strength.known) items.unshift(el("li", { text: `from ${quantityText(strength.low, column.unit)} (pale) to ${quantityText(strength.high, column.unit)}${strength.ratios ? ", by ratios" : ""}` }));
   byId("legend").replaceChildren(...items);
 }

@@ -44,7 +44,8 @@ function askPlane() {
   const [xs, ys] = planeWindow();
   const place = state.at.map((at, axis) => (axis === state.x ? xs : axis === state.y ? ys : [at, at + 1]));
   const figures = byId("rows").open ? ABOUT.key : [];
-  const names = [...new Set([state.measure, ...extra("status", "binding_constraint", "infeasible_reason"), ...figures])];
+  const fit = ABOUT.leftOut ? [ABOUT.leftOut] : [];
+  const names = [...new Set([state.measure, ...extra("status", "binding_constraint", "infeasible_reason"), ...fit, ...figures])];
   const key = `${placeText(place)} ${names} ${changesKey()} ${state.x} ${state.y}`;
   planeChannel.ask(key, { key, place, names, xs, ys, from: state });
   if (planeData && planeData.key === key) redrawPlane();
@@ -114,6 +115,8 @@ function planeKey(event) {
     const down = bound(td.parentElement.sectionRowIndex + STEPS[event.key][1], rows.length - 1);
     const across = bound(td.cellIndex - 1 + STEPS[event.key][0], rows[down].cells.length - 2);
     const next = rows[down].cells[across + 1];
+    // At the edge of what is shown the plane moves on around its last cell.
+    if (next === td) return void (event.preventDefault(), chosenOnPlane(td));
     td.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();

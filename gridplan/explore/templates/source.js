@@ -3,8 +3,16 @@
 const placeText = (place) => place.map(([first, stop]) => (stop === first + 1 ? first : `${first}:${stop}`)).join(",");
 const changeTexts = (changes) => Object.entries(changes).map(([name, value]) => `${name}=${value}`);
 
+// What is refused or fails in words; all else is a fault of the page, and stands in the console too.
+class Refusal extends Error {}
+
 async function asked(path, parameters) {
-  const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`, { cache: "no-store" });
+  let answer;
+  try {
+    answer = await fetch(`${path}?${new URLSearchParams(parameters)}`, { cache: "no-store" });
+  } catch {
+    throw new Refusal("the server does not answer: was `gridplan explore` stopped?");
+  }
   if (answer.ok) return answer;
   let problems;
   try {
@@ -12,7 +20,7 @@ async function asked(path, parameters) {
   } catch {
     problems = [`the server answered ${answer.status}`];
   }
-  throw new Error(problems.join("\n"));
+  throw new Refusal(problems.join("\n"));
 }
 
 const served = {
@@ -96,8 +104,8 @@ function busy(step) {
 
 const problems = new Map();
 function sayProblem(channel, error) {
-  const gone = error instanceof TypeError ? "the server does not answer: was `gridplan explore` stopped?" : "";
-  problems.set(channel, (gone || error.message).split("\n"));
+  if (!(error instanceof Refusal)) console.error(error);
+  problems.set(channel, error.message.split("\n"));
   showNotices();
 }
 function clearProblem(channel) {

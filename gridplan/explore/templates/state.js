@@ -22,6 +22,7 @@ function startState() {
     px: known("usd_per_mtok_output", "usd_per_month", "gpus"),
     py: known("tpot_s", "ttft_s", "replicas"),
     compared: AXES.map((axis) => axis.compared && axis.labels.length > 1),
+    survives: "",
     changes: {},
   };
 }
@@ -31,8 +32,19 @@ const views = [];
 
 function setState(patch) {
   state = { ...state, ...patch };
-  history.replaceState(null, "", `#${linkText(state)}`);
   for (const view of views) view();
+  keepLink();
+}
+
+// Some browsers allow so many changes of the address in so many seconds: then the last one is made later.
+let later = 0;
+function keepLink() {
+  clearTimeout(later);
+  try {
+    history.replaceState(null, "", `#${linkText(state)}`);
+  } catch {
+    later = setTimeout(keepLink, 1000);
+  }
 }
 
 const axisNamed = (name) => AXES.findIndex((axis) => axis.name === name);
@@ -44,6 +56,7 @@ function linkText(from) {
   parts.set("x", nameOf(from.x));
   parts.set("y", nameOf(from.y));
   for (const key of ["measure", "show", "px", "py"]) parts.set(key, from[key] ?? "");
+  if (from.survives) parts.set("survives", from.survives);
   parts.set("compared", AXES.filter((axis, at) => from.compared[at]).map((axis) => axis.name).join(","));
   for (const [name, value] of Object.entries(from.changes)) parts.set(`if.${name}`, value);
   return parts.toString();
@@ -59,6 +72,7 @@ function restored(text) {
     else if (key === "x" || key === "y") restoreAxis(from, key, value, leave);
     else if (key === "compared") restoreCompared(from, value, leave);
     else if (key === "show") from.show = SHOWN.has(value) ? value : (leave(`show ${value}`), "value");
+    else if (key === "survives") restoreSurvival(from, value, leave);
     else if (["measure", "px", "py"].includes(key)) restoreColumn(from, key, value, leave);
     else leave(key);
   }
@@ -90,6 +104,11 @@ function restoreCompared(from, value, leave) {
   const names = value.split(",").filter(Boolean);
   from.compared = AXES.map((axis) => names.includes(axis.name) && axis.labels.length > 1);
   for (const name of names) if (axisNamed(name) < 0) leave(`the axis ${name}`);
+}
+
+function restoreSurvival(from, name, leave) {
+  if (ABOUT.survives.some((one) => one.name === name)) from.survives = name;
+  else if (name) leave(`survives ${name}`);
 }
 
 function restoreColumn(from, key, name, leave) {

@@ -9,12 +9,17 @@ function fillTable(table, head, rows, sort = null) {
     const now = sort.now === at ? (sort.falling ? "descending" : "ascending") : "none";
     return el("th", { scope: "col", "aria-sort": now }, el("button", { type: "button", class: "plain", text, onclick: () => sort.by(at) }));
   });
+  // Who walks by keyboard stays where they were.
+  const held = [...table.querySelectorAll("button")].indexOf(document.activeElement);
   table.replaceChildren(el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows));
+  const buttons = table.querySelectorAll("button");
+  if (held >= 0 && buttons.length) buttons[Math.min(held, buttons.length - 1)].focus();
 }
 
 function drawTable() {
   if (!byId("rows").open || !planeData) return;
-  const { from, block, names, xs, ys } = planeData;
+  const { from, block, xs, ys } = planeData;
+  const names = planeData.names.filter((name) => columnOf.has(name));
   const axes = [from.y, from.x].filter((axis) => axis !== null);
   const rows = [];
   for (let y = ys[0]; y < ys[1]; y++) {
@@ -24,7 +29,7 @@ function drawTable() {
     }
   }
   if (sorting.column !== null) rows.sort((a, b) => compared(a.cells[sorting.column], b.cells[sorting.column]));
-  const head = [...axes.map((axis) => AXES[axis].name), ...names.map((name) => `${name}${unitText(columnOf.get(name).unit)}`)];
+  const head = [...axes.map((axis) => axisHead(AXES[axis])), ...names.map((name) => `${name}${unitText(columnOf.get(name).unit)}`)];
   fillTable(byId("table"), head, rows.slice(0, MOST_ROWS).map((row) => tableRow(row, axes, names)), {
     now: sorting.column,
     falling: sorting.falling,

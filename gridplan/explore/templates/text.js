@@ -81,6 +81,13 @@ const columnTitle = (name) => {
 };
 const exact = (value) => (value === null || value === undefined ? "" : String(value));
 
+// Options of a list under the heads of their groups, in the order in which these come.
+function underHeads(items, groupOf, optionOf) {
+  const groups = new Map();
+  for (const item of items) groups.set(groupOf(item), [...(groups.get(groupOf(item)) ?? []), optionOf(item)]);
+  return [...groups].map(([label, options]) => el("optgroup", { label }, ...options));
+}
+
 function countText(count, word) {
   return `${grouped(count, 0)} ${word}${count === 1 ? "" : "s"}`;
 }

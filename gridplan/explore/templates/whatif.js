@@ -6,6 +6,7 @@ const inputOf = new Map(ABOUT.inputs.map((input) => [input.name, input]));
 const nowChannel = new Channel(async ({ place }) => {
   current = await SOURCE.now(place);
   drawCurrent();
+  if (cellData) drawCell();
 });
 
 function makeWhatIf() {
@@ -17,7 +18,7 @@ function makeWhatIf() {
   // Numbers that the contract states come first: they are what people turn.
   const rank = (input) => (input.stated ? 0 : 2) + (input.labels ? 1 : 0);
   const order = [...ABOUT.inputs].sort((a, b) => rank(a) - rank(b));
-  const options = order.map((input) => el("option", { value: input.name, text: `${input.name}: ${input.title}` }));
+  const options = underHeads(order, (input) => input.group, (input) => el("option", { value: input.name, text: `${input.name}: ${input.title}` }));
   const form = el("form", { class: "row", autocomplete: "off", onsubmit: (event) => (event.preventDefault(), setChange()) });
   form.append(
     el("label", {}, "policy or price", el("select", { id: "if-name", onchange: shapeValue }, ...options)),
@@ -26,7 +27,8 @@ function makeWhatIf() {
   );
   const said = (id) => el("span", { id });
   const hints = el("p", { class: "small", id: "if-hint" }, said("if-now"), said("if-bounds"));
-  room.append(form, hints, el("div", { id: "if-list", "aria-live": "polite" }));
+  const problem = el("p", { class: "note warning", id: "if-problem", role: "alert" });
+  room.append(form, hints, problem, el("div", { id: "if-list", "aria-live": "polite" }));
   shapeValue();
   views.push(drawChanges);
 }
@@ -47,15 +49,33 @@ function drawCurrent() {
   byId("if-now").textContent = `by the contract in the chosen cell: ${current[name] ?? "no value"}`;
 }
 
-function setChange() {
+// Raises what is wrong with changes: a page plans with nothing that the contract refuses.
+async function tryChanges(changes, at) {
+  const probe = extra("status")[0] ?? ABOUT.columns[0].name;
+  await SOURCE.block(at.map((place) => [place, place + 1]), [probe], changes);
+}
+
+async function setChange() {
   const value = byId("if-field").value.trim();
-  if (value) setState({ changes: { ...state.changes, [byId("if-name").value]: value } });
+  const changes = { ...state.changes, [byId("if-name").value]: value };
+  const said = byId("if-problem");
+  said.textContent = "";
+  if (!value) return;
+  busy(1);
+  try {
+    await tryChanges(changes, state.at);
+    setState({ changes });
+  } catch (error) {
+    said.textContent = error.message;
+  }
+  busy(-1);
 }
 
 function dropChange(name) {
   const changes = { ...state.changes };
   delete changes[name];
   setState({ changes, show: Object.keys(changes).length ? state.show : "value" });
+  byId("if-set").focus();
 }
 
 function drawChanges() {
