@@ -28,7 +28,7 @@ __all__ = ["KEY", "MOST_OPTIONS", "Title", "about"]
 MOST_OPTIONS = 50_000
 """Options that are compared at once (policy): a picture cannot tell more apart, and a page draws them in a moment."""
 
-MOST_SHOWN = 2_000
+MOST_SHOWN = 800
 """Cells of the plane that stand on the page at once (policy): a browser lays these out in a tenth of a second."""
 
 KEY = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chart_contrast import pale_texts
-from explorer_view import Explored
+from explorer_view import Explored, same, value_at
 from page_checks import assert_quiet, overflow_px, violations
 from page_view import Scheme, View
 from served_explorer import served
@@ -186,3 +186,35 @@ def test_many_moves_at_once_end_where_the_last_one_is(open_page: OpenPage, explo
     assert "at.arrival_rate=100&" in link
     assert Explored(open_page(link)).read() == found
     assert_quiet(explored.view)
+
+
+def test_a_plane_larger_than_the_page_moves_with_the_chosen_cell(open_page: OpenPage) -> None:
+    text = GRID.read_text(encoding="utf-8").replace("[0.1, 100, 10]", "[0.1, 100, 300]")
+    grid = gridplan.loads_grid(text)
+    cube = gridplan.evaluate(grid, ["usd_per_mtok_output"]).usd_per_mtok_output
+    at = {"model": "llama-3.1-8b", "kv_dtype": "fp8", "context_tokens": 8192, "rho_target": 0.7}
+    with served(explorer_of(grid)) as address:
+        explored = Explored(
+            open_page(f"{address}/#at.gpu=b200&at.model=llama-3.1-8b&at.kv_dtype=fp8&at.arrival_rate=100")
+        )
+        for _ in range(2):
+            found = explored.read()
+            shown = sorted({int(place.split(",")[0]) for place in found["plane"]})
+            assert len(found["plane"]) == 800
+            assert f"labels {shown[0] + 1} to {shown[-1] + 1} of the 300 of arrival_rate" in found["caption"]
+            for place, (value, _) in found["plane"].items():
+                across, down = map(int, place.split(","))
+                assert same(
+                    value,
+                    value_at(cube.sel(at).to_dataset(), "usd_per_mtok_output", {"arrival_rate": across, "gpu": down}),
+                )
+            assert shown[-1] == 299 or shown[0] > 0
+            explored.choose(5, 150)
+        assert shown == list(range(100, 200))
+        # Past the edge the plane moves on, and whoever walks stays on it.
+        explored.page.locator('#plane td[data-x="199"][data-y="5"]').focus()
+        explored.page.keyboard.press("ArrowRight")
+        explored.settle()
+        assert explored.page.evaluate("document.activeElement.dataset.x") == "199"
+        assert explored.page.locator('#plane td[data-x="248"]').count() == 8
+        assert_quiet(explored.view)

@@ -44,6 +44,7 @@ function drawPlane() {
     for (let x = data.xs[0]; x < data.xs[1]; x++) row.push(cellOf(data, placeAt(data, x, y)));
     rows.push(row);
   }
+  fitPlane(data, rows, column, show);
   const walked = byId("plane").contains(document.activeElement);
   shapePlane(data);
   const strength = strengthOf(rows.flat(), column, show);
@@ -58,6 +59,28 @@ function drawPlane() {
 
 const axisHead = (axis) => `${axis.name}${BARE.includes(axis.unit) ? "" : ` [${axis.unit}]`}`;
 
+// Columns as wide as their longest text, which is known: a browser that measures every cell takes several times as long.
+let planeFit = "";
+function fitPlane(data, rows, column, show) {
+  const [xs, ys] = [data.xs, data.ys].map((range, at) => headsOf(at ? data.from.y : data.from.x, range));
+  const longest = (texts) => Math.max(0, ...texts.map((text) => text.length));
+  // Beside a number stands a letter, and on either side some room.
+  const cells = Math.max(longest(rows.flat().map((cell) => shownText(cell, column, show))) + 4, longest(xs) + 2);
+  const head = Math.min(26, Math.max(longest(ys), 12));
+  // A little more or less is left as it is: all cells would be laid out again.
+  const fit = `${Math.ceil(cells / 2) * 2}ch ${head + 2}ch ${xs.length}`;
+  if (fit === planeFit) return;
+  planeFit = fit;
+  const [cell, first, count] = fit.split(" ");
+  const table = byId("plane");
+  table.style.setProperty("--cell", cell);
+  table.style.setProperty("--head", first);
+  table.style.width = `calc(${first} + ${count} * ${cell})`;
+}
+
+const headsOf = (axis, range) => (axis === null ? [""] : shortNumbers(AXES[axis]).slice(...range));
+const cornerOf = (data) => [data.from.y, data.from.x].filter((axis) => axis !== null).map((axis) => axisHead(AXES[axis])).join(" \\ ");
+
 // The table with its heads, built anew only when they differ.
 let planeShape = "";
 function shapePlane(data) {
@@ -65,13 +88,11 @@ function shapePlane(data) {
   if (shape === planeShape) return;
   planeShape = shape;
   const labels = (axis, [first, stop]) => (axis === null ? [""] : AXES[axis].labels.slice(first, stop));
-  const heads = (axis, range) => (axis === null ? [""] : shortNumbers(AXES[axis]).slice(...range));
-  const corner = [data.from.y, data.from.x].filter((axis) => axis !== null).map((axis) => axisHead(AXES[axis])).join(" \\ ");
-  const head = el("tr", { role: "row" }, el("th", { scope: "col", text: corner }));
-  const across = heads(data.from.x, data.xs);
+  const head = el("tr", { role: "row" }, el("th", { scope: "col", text: cornerOf(data) }));
+  const across = headsOf(data.from.x, data.xs);
   labels(data.from.x, data.xs).forEach((title, at) => head.append(el("th", { scope: "col", text: across[at], title, "data-x": data.xs[0] + at })));
   const body = el("tbody");
-  const downwards = heads(data.from.y, data.ys);
+  const downwards = headsOf(data.from.y, data.ys);
   labels(data.from.y, data.ys).forEach((title, down) => {
     const row = el("tr", { role: "row" }, el("th", { scope: "row", text: downwards[down], title, "data-y": data.ys[0] + down }));
     for (let x = data.xs[0]; x < data.xs[1]; x++) {

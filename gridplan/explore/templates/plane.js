@@ -17,7 +17,7 @@ function planeWindow() {
   const down = state.y === null ? 1 : AXES[state.y].labels.length;
   const most = ABOUT.mostShown;
   if (across * down <= most) return [shownRange(state.x, across), shownRange(state.y, down)];
-  const columns = Math.min(across, Math.max(60, Math.floor(most / Math.min(down, 60))));
+  const columns = Math.min(across, Math.max(40, Math.floor(most / Math.min(down, 20))));
   return [shownRange(state.x, columns), shownRange(state.y, Math.floor(most / columns))];
 }
 
