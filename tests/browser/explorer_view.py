@@ -52,6 +52,11 @@ class Explored:
         found: dict[str, Any] = self.page.evaluate(_READ)
         return found
 
+    def follow(self, link: str) -> None:
+        """Go to another state of the same page, as when somebody pastes a link over its address."""
+        self.page.evaluate("link => { location.hash = link; }", link)
+        self.settle()
+
     def choose(self, at: int, place: int) -> None:
         """Move the control of an axis to a position."""
         control = self.page.locator(f"#axis-{at}")
