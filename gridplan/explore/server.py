@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,8 @@ def serve(explorer: Explorer, sock: socket.socket, host: str) -> None:
     import uvicorn
 
     config = uvicorn.Config(app, log_level="error", access_log=False, server_header=False, ws="none", lifespan="off")
-    uvicorn.Server(config).run(sockets=[sock])
+    with suppress(KeyboardInterrupt):  # which is how a person ends it
+        uvicorn.Server(config).run(sockets=[sock])
 
 
 def _is_loopback(sock: socket.socket) -> bool:

@@ -61,7 +61,7 @@ def present(grid: gridplan.Grid, name: str) -> list[str]:
     return [value if isinstance(value, str) else repr(value) for value in values] if len(values) == 1 else []
 
 
-@pytest.mark.parametrize("name", ["lesson", "chains-70b"])
+@pytest.mark.parametrize("name", ["chains-70b", "chains-price"])
 def test_every_input_that_is_offered_can_be_stated_at_what_it_is(name: str) -> None:
     """Where that value is the catalog's or a default, stating it is another source and nothing else."""
     grid, due, tried = grid_of(name), cube_of(name), 0
