@@ -35,7 +35,7 @@ def opened(folder: Folder) -> Callable[[str], tuple[StoredCells, xr.Dataset]]:
 
 
 @pytest.mark.parametrize("name", ["quickstart", "lesson", "theory", "buy", "chains-70b"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_any_box_is_that_of_the_cube(
     name: str, data: st.DataObject, opened: Callable[[str], tuple[StoredCells, xr.Dataset]]
@@ -104,7 +104,7 @@ def parted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return cells_in(folder), synthetic().dataset()
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_parts_do_not_matter(data: st.DataObject, parted: tuple[StoredCells, xr.Dataset]) -> None:
     cells, cube = parted
@@ -119,7 +119,7 @@ def dropped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_rows_that_were_left_out_have_no_plan(data: st.DataObject, dropped: Path, folder: Folder) -> None:
     cells, cube = cells_in(dropped), gridplan.open_cube(folder("memory"))

@@ -61,7 +61,7 @@ def present(grid: gridplan.Grid, name: str) -> list[str]:
     return [value if isinstance(value, str) else repr(value) for value in values] if len(values) == 1 else []
 
 
-@pytest.mark.parametrize("name", ["chains-70b", "chains-price"])
+@pytest.mark.parametrize("name", ["chains-70b"])
 def test_every_input_that_is_offered_can_be_stated_at_what_it_is(name: str) -> None:
     """Where that value is the catalog's or a default, stating it is another source and nothing else."""
     grid, due, tried = grid_of(name), cube_of(name), 0
@@ -167,7 +167,7 @@ def test_a_value_that_no_contract_may_state_is_refused_under_its_name(value: str
     assert problem.line is None
 
 
-@pytest.mark.parametrize("name", ["chains-70b", "buy"])
+@pytest.mark.parametrize("name", ["chains-70b"])
 def test_nonsense_is_refused_for_every_input(name: str) -> None:
     grid = grid_of(name)
     for item in offered(grid):
