@@ -28,6 +28,9 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace a cube that is already there.")
 @click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
+@click.option(
+    "--scheduler", default=None, metavar="tcp://HOST:PORT|local[:N]", help="Plan on a cluster of dask.distributed."
+)
 @click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 2e9).")
 @outputs_option
 @click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")
@@ -42,6 +45,7 @@ def command(
     force: bool,
     resume: bool,
     workers: int | None,
+    scheduler: str | None,
     max_cells: int | None,
     outputs: list[str] | None,
     drop_infeasible: bool,
@@ -60,6 +64,8 @@ def command(
     from gridplan.engine.run import DEFAULT_MAX_CELLS, run
     from gridplan.engine.size import cells_of
 
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("--workers are threads of this process; a cluster has its own (--scheduler local:N)")
     if force and resume:
         raise click.UsageError("--force replaces and --resume continues: give one of them")
     with _stopped_once(folder), cells_bar(cells_of(loaded)) as progress:
@@ -75,6 +81,7 @@ def command(
             compression=compression,  # type: ignore[arg-type]
             single_file=single_file,
             workers=workers,
+            scheduler=scheduler,
             progress=progress,
         )
     for warning in result.warnings:

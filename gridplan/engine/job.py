@@ -13,14 +13,14 @@ from gridplan.chain.graph import Array
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan
-from gridplan.engine.hoist import hoist
+from gridplan.engine.hoist import Shared, hoist
 from gridplan.engine.summary import READ, Summary
 from gridplan.engine.workers import Stopped, spread
 from gridplan.store.blocks import Block, Part, cut
 from gridplan.store.files import Receipt
-from gridplan.store.parquet import PartWriter, WriteOptions
+from gridplan.store.parquet import PartWriter, Unlanded, WriteOptions
 
-__all__ = ["Job", "Progress"]
+__all__ = ["Job", "PartPlanner", "Progress"]
 
 Progress = Callable[[int], None]
 """Told of cells as they are planned, from any thread."""
@@ -56,30 +56,16 @@ class Job:
         self, disk: ThreadPoolExecutor, stop: Event
     ) -> Callable[[tuple[Part, Receipt | None]], Callable[[], Receipt]]:
         """The work of one thread: it gives back what waits for the receipt of a part."""
-        evaluator, summary = BlockEvaluator(self.inputs, self.plan, self._shared), Summary(self.plan.layout)
-        writer = PartWriter(self.plan.layout, self.options)
-        self._summaries.append(summary)
+        planner = PartPlanner(self.inputs, self.plan, self.options, self._shared, self.progress, stop)
+        self._summaries.append(planner.summary)
         last: list[Future[Receipt]] = []
-
-        def columns(block: Block) -> Iterator[tuple[str, Array]]:
-            if stop.is_set():
-                raise Stopped
-            counted = {}
-            for name, values in evaluator.columns(block):
-                if name in READ:
-                    counted[name] = values
-                yield name, values
-            summary.add(block, counted)
-            self.progress(block.rows)
 
         def write(task: tuple[Part, Receipt | None]) -> Callable[[], Receipt]:
             part, receipt = task
             if receipt is not None:
-                # A part that stands is only counted again, so that the run says the same at its end.
-                for block in cut(part.block, BLOCK_CELLS):
-                    deque(columns(block), maxlen=0)
+                planner.count(part)
                 return lambda: receipt
-            begun = writer.begin(self.target, part, columns)
+            begun = planner.begin(self.target, part)
             if last:
                 try:
                     last.pop().result()  # a slow disk holds the thread up here, with one part of its own in flight
@@ -90,3 +76,41 @@ class Job:
             return last[0].result
 
         return write
+
+
+class PartPlanner:
+    """Plans parts of one cube, writes them and counts what is in them; one for each thread."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        plan: Plan,
+        options: WriteOptions,
+        shared: Shared | None = None,
+        progress: Progress | None = None,
+        stop: Event | None = None,
+    ) -> None:
+        self.summary = Summary(plan.layout)
+        self._evaluator = BlockEvaluator(inputs, plan, shared)
+        self._writer = PartWriter(plan.layout, options)
+        self._progress, self._stop = progress or (lambda _: None), stop or Event()
+
+    def begin(self, target: Path, part: Part) -> Unlanded:
+        """Plan a part and write it under a temporary name. Raises StoreError, and Stopped once that is asked for."""
+        return self._writer.begin(target, part, self._columns)
+
+    def count(self, part: Part) -> None:
+        """Count a part that stands already, so that a run says the same at its end."""
+        for block in cut(part.block, BLOCK_CELLS):
+            deque(self._columns(block), maxlen=0)
+
+    def _columns(self, block: Block) -> Iterator[tuple[str, Array]]:
+        if self._stop.is_set():
+            raise Stopped
+        counted = {}
+        for name, values in self._evaluator.columns(block):
+            if name in READ:
+                counted[name] = values
+            yield name, values
+        self.summary.add(block, counted)
+        self._progress(block.rows)

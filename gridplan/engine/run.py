@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.cluster.connect import check_scheduler, needs_distributed
+from gridplan.engine.cluster.parts import write_parts
+from gridplan.engine.cluster.recipe import Recipe
 from gridplan.engine.columns import Plan, asked, plan_columns
 from gridplan.engine.evaluate import attributes
 from gridplan.engine.inputs import build_inputs
@@ -82,6 +86,7 @@ def run(
     compression: Compression = "zstd",
     single_file: bool = False,
     workers: int | None = None,
+    scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Plan every combination of `grid` and write the cube to `folder`.
@@ -116,6 +121,9 @@ def run(
         Write one part whatever the size.
     workers
         Threads that plan and write different parts at once; as many as cores by default.
+    scheduler
+        Plan on a cluster of dask.distributed in place of threads: the address of its scheduler (`tcp://host:8786`), or
+        `local` or `local:4` for processes of this machine. All workers must see `folder` under the same path.
     progress
         Called with the number of cells whenever some are done.
 
@@ -131,6 +139,9 @@ def run(
     """
     if force and resume:
         raise StoreError("force replaces and resume continues: give one of them")
+    if scheduler is not None:
+        check_scheduler(scheduler)
+        needs_distributed()
     check_cap(grid, max_cells)
     inputs = with_simulations(build_inputs(grid), simulate)
     chosen = asked(grid, outputs)
@@ -147,13 +158,18 @@ def run(
     with claimed_folder(folder, force, resume) as target:
         kept = _finished(target, intent, parts) if resume else {}
         write_intent(target, intent)
-        job = Job(inputs, plan, target, _write_options(inputs, options), progress)
-        receipts = job.write(parts, kept, workers or default_workers())
-        dims = write_dims(target, plan.layout, dimension_tables(inputs), job.options)
+        own = _write_options(inputs, options)
+        if scheduler is None:
+            job = Job(inputs, plan, target, own, progress)
+            receipts, summary = job.write(parts, kept, workers or default_workers()), job.summary()
+        else:
+            recipe = _recipe(inputs, chosen, drop_infeasible, own, target, single_file)
+            receipts, summary = write_parts(scheduler, recipe, plan.layout, parts, kept, progress)
+        dims = write_dims(target, plan.layout, dimension_tables(inputs), own)
         said = attributes(inputs)
         write_manifest(target, Manifest(plan.layout, intent.origin, parts, receipts, dims, options, said))
         remove_intent(target)
-    return _result(target, inputs, plan, receipts, len(kept), job.summary())
+    return _result(target, inputs, plan, receipts, len(kept), summary)
 
 
 def _write_options(inputs: Inputs, options: Mapping[str, Any]) -> WriteOptions:
@@ -164,6 +180,14 @@ def _write_options(inputs: Inputs, options: Mapping[str, Any]) -> WriteOptions:
         grid_name=inputs.grid.name,
         package_version=attributes(inputs)["gridplan_version"],
     )
+
+
+def _recipe(
+    inputs: Inputs, chosen: list[str] | None, drop: bool, options: WriteOptions, target: Path, single_file: bool
+) -> Recipe:
+    """The run in a form that travels, under a name of its own."""
+    measures = None if chosen is None else (*chosen, *(["status"] if drop else []))
+    return Recipe(uuid4().hex, inputs.grid, measures, inputs.simulate, options, str(target.absolute()), single_file)
 
 
 def _origin(inputs: Inputs) -> Origin:

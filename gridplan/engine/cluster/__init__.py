@@ -1,0 +1,1 @@
+"""A run on a cluster of dask.distributed: the same parts, planned by processes on other machines."""

@@ -1,0 +1,86 @@
+"""The way to a scheduler of dask.distributed: one that runs already, or one for this command on this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from gridplan.engine.workers import default_workers
+from gridplan.errors import ContractError, MissingExtraError, Problem, StoreError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["check_scheduler", "connected", "needs_distributed"]
+
+CONNECT_S = 10
+"""Seconds after which a scheduler that does not answer is said not to (policy)."""
+
+_LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
+
+
+def needs_distributed() -> None:
+    """Refuse where dask.distributed is not installed. Raises MissingExtraError."""
+    if find_spec("distributed") is None:
+        raise MissingExtraError("a run on a cluster needs dask and distributed", "distributed")
+
+
+def check_scheduler(text: str) -> None:
+    """Refuse what is neither `local`, `local:N` nor an address. Raises ContractError.
+
+    >>> check_scheduler("local:4")
+    """
+    if not (_LOCAL.fullmatch(text) or _ADDRESS.fullmatch(text)):
+        said = f"{text}: tcp://HOST:8786 is due, or local, or local:N for N processes on this machine"
+        raise ContractError([Problem(said, key="scheduler")])
+
+
+@contextmanager
+def connected(text: str) -> Iterator[Client]:
+    """A client of the scheduler at an address, or of one with N processes of this machine that ends with the block.
+
+    Raises
+    ------
+    ContractError
+        For a text that is none of these.
+    StoreError
+        When no scheduler answers.
+    MissingExtraError
+        When dask.distributed is not installed.
+    """
+    check_scheduler(text)
+    needs_distributed()
+    local = _LOCAL.fullmatch(text)
+    if local is not None:
+        with _local_cluster(int(local[1] or default_workers())) as cluster, _client(cluster, text) as client:
+            yield client
+        return
+    with _client(text, text) as client:
+        yield client
+
+
+@contextmanager
+def _client(where: Any, said: str) -> Iterator[Client]:
+    from distributed import Client
+
+    try:
+        client = Client(where, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise StoreError(f"no scheduler answers at {said} ({error})") from None
+    try:
+        with client.as_current():
+            yield client
+    finally:
+        client.close(timeout=CONNECT_S)
+
+
+def _local_cluster(processes: int) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+    )
