@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +56,28 @@ def connected(text: str) -> Iterator[Client]:
     check_scheduler(text)
     needs_distributed()
     local = _LOCAL.fullmatch(text)
-    if local is not None:
-        with _local_cluster(int(local[1] or default_workers())) as cluster, _client(cluster, text) as client:
-            yield client
-        return
-    with _client(text, text) as client:
-        yield client
+    with ExitStack() as ends:
+        ends.enter_context(_quiet())
+        where = text if local is None else ends.enter_context(_local_cluster(int(local[1] or default_workers())))
+        yield ends.enter_context(_client(where, text))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what libraries log about lost machines off the terminal: the run says it in one line."""
+    import distributed  # noqa: F401 # which gives its loggers levels of their own when it is imported
+
+    known = ("distributed", "asyncio", "tornado")
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in known]
+    loggers = [logging.getLogger(name) for name in {*known, *names}]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 @contextmanager

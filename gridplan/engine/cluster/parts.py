@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -85,14 +86,14 @@ def _planned(
                 running[future] = part
             if not running:
                 return
-            try:
+            finished: set[Future] = set()
+            with _losses(scheduler), suppress(TimeoutError):
                 finished = wait(list(running), timeout=POLL_S, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
-                continue
             for future in finished:
                 yield running.pop(future), _result(future, scheduler)
     finally:
-        client.cancel(list(running), force=True)
+        with suppress(Exception):  # a scheduler that is gone has nothing to cancel
+            client.cancel(list(running), force=True)
 
 
 def _name(recipe: Recipe, part: Part) -> str:
@@ -107,18 +108,28 @@ def _threads(client: Client, scheduler: str) -> int:
     return int(sum(client.nthreads().values()))
 
 
-def _result(future: Any, scheduler: str) -> tuple[Receipt, Summary]:
+@contextmanager
+def _losses(scheduler: str) -> Iterator[None]:
+    """Say in one line that the scheduler has gone, however the client says it."""
+    from asyncio import CancelledError as Cancelled
     from concurrent.futures import CancelledError
 
     from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (Cancelled, CancelledError, CommClosedError):
+        raise StoreError(f"the scheduler at {scheduler} went away; {_GOES_ON}") from None
+
+
+def _result(future: Any, scheduler: str) -> tuple[Receipt, Summary]:
     from distributed.scheduler import KilledWorker
 
     try:
-        found: tuple[Receipt, Summary] = future.result()
+        with _losses(scheduler):
+            found: tuple[Receipt, Summary] = future.result()
     except GridplanError:
         raise
-    except (CancelledError, CommClosedError, TimeoutError):
-        raise StoreError(f"the scheduler at {scheduler} went away; {_GOES_ON}") from None
     except KilledWorker as error:
         said = f"workers of {scheduler} died again and again while they planned one part ({error.last_worker})"
         raise StoreError(f"{said}: give them more memory, or fewer threads; {_GOES_ON}") from None

@@ -1,0 +1,138 @@
+"""A run on a cluster gives the bytes of a serial one, also when machines are lost, and ends in words otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gridplan
+from gridplan.engine.cluster import parts as cluster_parts
+from gridplan.errors import ContractError, StoreError
+
+GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
+RATES = "arrival_rate: {geomspace: [0.1, 100, 10]}"
+PARTS = 8
+
+
+@pytest.fixture(scope="module")
+def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The quickstart with 270 arrival rates: 1,944,000 cells in eight parts."""
+    path = tmp_path_factory.mktemp("grid") / "wide.yaml"
+    text = GRID.read_text(encoding="utf-8")
+    assert text.count(RATES) == 1
+    text += "\noutputs: [status, infeasible_reason, binding_constraint, gpus, usd_per_mtok_output]\n"
+    path.write_text(text.replace(RATES, "arrival_rate: {geomspace: [0.1, 100, 270]}"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def serial(contract: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, object]]:
+    """The hash of every file that one thread writes, and what the run says."""
+    folder = tmp_path_factory.mktemp("serial") / "cube"
+    said = gridplan.run(gridplan.load_grid(contract), folder, workers=1)
+    assert said.parts == PARTS
+    return hashes(folder), said.summary.to_dict()
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def started(contract: Path, folder: Path, address: str, *more: str) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "gridplan", "run", str(contract), "-o", str(folder), "--scheduler", address, *more]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def written(folder: Path) -> int:
+    return len(list((folder / "receipts").glob("part-*.json"))) if (folder / "receipts").is_dir() else 0
+
+
+def test_two_processes_write_what_one_thread_writes(
+    contract: Path, serial: tuple[dict[str, str], dict[str, object]], tmp_path: Path
+) -> None:
+    cells = []
+    said = gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler="local:2", progress=cells.append)
+    assert hashes(tmp_path / "cube") == serial[0]
+    assert said.summary.to_dict() == serial[1]
+    assert sum(cells) == said.cells
+    gridplan.open_cube(tmp_path / "cube", ["gpus"])
+
+
+def test_a_worker_that_is_killed_takes_nothing_away(
+    contract: Path,
+    serial: tuple[dict[str, str], dict[str, object]],
+    machines: object,
+    until: Callable[..., None],
+    tmp_path: Path,
+) -> None:
+    run = started(contract, tmp_path / "cube", machines.address)
+    until(lambda: written(tmp_path / "cube") >= 1)
+    machines.kill("one")
+    out, err = run.communicate(timeout=120)
+    assert run.returncode == 0, err
+    assert hashes(tmp_path / "cube") == serial[0]
+    assert "1,944,000 cells" in out
+
+
+def test_a_scheduler_that_goes_away_is_said_and_the_run_resumed(
+    contract: Path,
+    serial: tuple[dict[str, str], dict[str, object]],
+    machines: object,
+    until: Callable[..., None],
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "cube"
+    run = started(contract, folder, machines.address)
+    until(lambda: written(folder) >= 2)
+    machines.close()
+    out, err = run.communicate(timeout=120)
+    assert run.returncode == 3, err
+    assert (folder / "run.json").is_file()
+    assert not (folder / "manifest.json").exists()
+    said = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1
+    assert machines.address in said[0]
+    assert "--resume" in said[0]
+    assert "Traceback" not in err
+    stood = written(folder)
+    assert 2 <= stood < PARTS
+    for name in ("scheduler", "one", "two"):
+        machines.start(name)
+    again = started(contract, folder, machines.address, "--resume")
+    out, err = again.communicate(timeout=120)
+    assert again.returncode == 0, err
+    assert f"resumed     {stood} part(s) stood already" in out
+    assert hashes(folder) == serial[0]
+
+
+def test_without_workers_a_run_ends(
+    contract: Path, machines: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.kill("one")
+    machines.kill("two")
+    monkeypatch.setattr(cluster_parts, "NO_WORKERS_S", 2.0)
+    begun = time.monotonic()
+    with pytest.raises(StoreError, match=r"no worker of tcp://.* --resume"):
+        gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler=machines.address)
+    assert time.monotonic() - begun < 30
+    assert not (tmp_path / "cube" / "manifest.json").exists()
+
+
+def test_a_scheduler_that_is_not_there_is_said(contract: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9 "):
+        gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler="tcp://127.0.0.1:9")
+    assert not (tmp_path / "cube" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("text", ["", "local:0", "local:x", "127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://"])
+def test_what_is_no_address_is_refused_before_anything(contract: Path, tmp_path: Path, text: str) -> None:
+    with pytest.raises(ContractError, match="tcp://HOST:8786 is due"):
+        gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler=text)
+    assert not (tmp_path / "cube").exists()
