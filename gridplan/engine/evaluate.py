@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
+    from gridplan.engine.cluster.lazy import Chunks
+
 __all__ = ["arrays_of", "attributes", "evaluate"]
 
 
-def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool = False) -> xr.Dataset:
+def evaluate(
+    grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool = False, chunks: Chunks | None = None
+) -> xr.Dataset:
     """Plan every combination of a grid.
 
     Parameters
@@ -35,6 +39,9 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool
         every cube, for which `default` stands among others.
     simulate
         Simulate the cells whose latencies no formula predicts (`latency_flag`), some 100 a second and core.
+    chunks
+        Labels of one chunk along every axis, or a mapping from axes to labels (-1, or an axis left out, for all of
+        them): measures are dask arrays then, planned box by box when they are asked for, here or on a cluster.
 
     Returns
     -------
@@ -51,7 +58,12 @@ def evaluate(grid: Grid, outputs: Iterable[str] | None = None, *, simulate: bool
         If a number is infinite, or a count above 2**53, where float64 ends: of inputs that nobody can mean.
     """
     inputs = with_simulations(build_inputs(grid), simulate)
-    plan = plan_columns(inputs, asked(grid, outputs))
+    chosen = asked(grid, outputs)
+    plan = plan_columns(inputs, chosen)
+    if chunks is not None:
+        from gridplan.engine.cluster.lazy import lazy_cube
+
+        return lazy_cube(inputs, plan, chosen, chunks, attributes(inputs))
     from gridplan.store.cells import check_numbers
     from gridplan.store.dataset import dataset_from_arrays
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from gridplan.engine.places import Place
 from gridplan.engine.sketch import QuantileSketch
 from gridplan.store.layout import Layout
 
-__all__ = ["Fold", "make_fold"]
+if TYPE_CHECKING:
+    from gridplan.engine.blocks import BlockEvaluator
+
+__all__ = ["Fold", "add_block", "folds_of", "make_fold"]
 
 Results = dict[str, tuple[Array, Mapping[str, Sequence[str]]]]
 """Values by variable name, groups first, with the labels of any further dimension."""
@@ -27,6 +31,10 @@ class Fold(ABC):
         names = layout.dims
         self.folded = tuple(position for position, name in enumerate(names) if name not in by)
         self.groups = math.prod(size for name, size in zip(names, layout.shape, strict=True) if name in by)
+
+    def forget_layout(self) -> None:
+        """Let go of what only `add` and `results` need: what is left travels, to be merged elsewhere."""
+        del self.layout
 
     @abstractmethod
     def add(self, place: Place, values: Array) -> None:
@@ -187,3 +195,15 @@ def make_fold(layout: Layout, measure: str, kind: str, by: Sequence[str]) -> Fol
         "argmax": _Winner,
     }
     return kinds.get(kind, _Quantile)(layout, measure, kind, by)
+
+
+def folds_of(layout: Layout, wanted: Mapping[str, Sequence[str]], by: Sequence[str]) -> dict[str, list[Fold]]:
+    """Empty folds of each measure, one for each of its kinds."""
+    return {name: [make_fold(layout, name, kind, by) for kind in kinds] for name, kinds in wanted.items()}
+
+
+def add_block(evaluator: BlockEvaluator, place: Place, folds: Mapping[str, Iterable[Fold]]) -> None:
+    """Fold every array as soon as it is there, so that none is kept longer than the chain needs it."""
+    for name, values in evaluator.stream(place.block):
+        for fold in folds.get(name, ()):
+            fold.add(place, values)

@@ -95,6 +95,10 @@ class PartPlanner:
         self._writer = PartWriter(plan.layout, options)
         self._progress, self._stop = progress or (lambda _: None), stop or Event()
 
+    def begin_anew(self) -> None:
+        """Count from nothing: what is counted so far belongs to another part."""
+        self.summary = Summary(self.summary.layout)
+
     def begin(self, target: Path, part: Part) -> Unlanded:
         """Plan a part and write it under a temporary name. Raises StoreError, and Stopped once that is asked for."""
         return self._writer.begin(target, part, self._columns)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from threading import Event
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
+from gridplan.engine.cluster.fold import FoldRecipe, folded_on
 from gridplan.engine.columns import plan_columns
-from gridplan.engine.folds import Fold, make_fold
+from gridplan.engine.folds import Fold, add_block, folds_of
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.places import Place
@@ -42,6 +44,7 @@ def reduce(
     by: Sequence[str] = (),
     *,
     workers: int | None = None,
+    scheduler: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> xr.Dataset:
     """Fold the cube of `grid` into one value per combination of the labels of `by`, in bounded memory.
@@ -59,6 +62,8 @@ def reduce(
     workers
         Threads; as many as cores by default. The result does not depend on their number, except for the last digits of
         sums and means.
+    scheduler
+        Fold on a cluster of dask.distributed in place of threads, as `gridplan.run` plans on one.
     progress
         Called with the number of cells whenever some are done.
 
@@ -79,7 +84,7 @@ def reduce(
     plan = plan_columns(inputs, wanted)
     layout = plan.layout
     shared = hoist(inputs, plan)
-    total = _folds(layout, wanted, by)
+    total = folds_of(layout, wanted, by)
     for name, folds in total.items():
         if name in shared.columns:
             _add_whole(layout, by, folds, shared.columns[name])
@@ -93,32 +98,26 @@ def reduce(
         evaluator = BlockEvaluator(inputs, plan, shared)
 
         def work(task: Block) -> dict[str, list[Fold]]:
-            part = _folds(layout, rest, by)
+            part = folds_of(layout, rest, by)
             for block in cut(task, BLOCK_CELLS):
                 if stop.is_set():
                     raise Stopped
-                _add_block(evaluator, Place(layout, by, block), part)
+                add_block(evaluator, Place(layout, by, block), part)
                 told(block.rows)
             return part
 
         return work
 
-    for _, part in spread(list(cut(layout.block, TASK_CELLS)), make, workers or default_workers()):
+    tasks = list(cut(layout.block, TASK_CELLS))
+    if scheduler is None:
+        results = spread(tasks, make, workers or default_workers())
+    else:
+        results = folded_on(scheduler, FoldRecipe(uuid4().hex, grid, tuple(wanted), rest, tuple(by)), tasks, told)
+    for _, part in results:
         for name, folds in part.items():
             for whole, one in zip(total[name], folds, strict=True):
                 whole.merge(one)
     return _dataset(layout, total, by)
-
-
-def _add_block(evaluator: BlockEvaluator, place: Place, folds: Mapping[str, Iterable[Fold]]) -> None:
-    """Fold every array as soon as it is there, so that none is kept longer than the chain needs it."""
-    for name, values in evaluator.stream(place.block):
-        for fold in folds.get(name, ()):
-            fold.add(place, values)
-
-
-def _folds(layout: Layout, wanted: Mapping[str, Sequence[str]], by: Sequence[str]) -> dict[str, list[Fold]]:
-    return {name: [make_fold(layout, name, kind, by) for kind in kinds] for name, kinds in wanted.items()}
 
 
 def _add_whole(layout: Layout, by: Sequence[str], folds: Iterable[Fold], values: Array) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,13 @@ class Summary:
         self._scenario = names.index("scenario") if "scenario" in names else None
         self.unranked = self.short = False
         self._strides = np.append(np.cumprod(layout.shape[::-1])[::-1][1:], 1).astype(np.int64)
+
+    def without_layout(self) -> Summary:
+        """The same counts, to be merged elsewhere into a summary that knows the layout: light enough to travel."""
+        light = copy(self)
+        light.survivors = copy(self.survivors)
+        del light.layout, light.survivors.layout
+        return light
 
     def merge(self, other: Summary) -> None:
         """Add what another summary of the same cube counted."""

@@ -16,7 +16,7 @@ from gridplan.store.values import Arrays, axis_values
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_from_arrays"]
+__all__ = ["axis_labels", "column_attrs", "dataset_from_arrays", "labelled"]
 
 
 def dataset_from_arrays(layout: Layout, arrays: Arrays, attrs: Mapping[str, Any] | None = None) -> xr.Dataset:
@@ -33,13 +33,13 @@ def dataset_from_arrays(layout: Layout, arrays: Arrays, attrs: Mapping[str, Any]
     coords: dict[str, xr.Variable] = {}
     measures: dict[str, xr.Variable] = {}
     for axis, column in zip(layout.axes, layout.columns, strict=False):
-        coords[axis.name] = _variable((axis.name,), axis_labels(axis, column), _attrs(column))
+        coords[axis.name] = _variable((axis.name,), axis_labels(axis, column), column_attrs(column))
     for column in layout.given:
         if column.name in arrays:
             values = on_own_dims(layout, column, arrays[column.name])
             decoded = labelled(column, values) if column.dtype == "string" else values.astype(np.float64, copy=False)
             kind = coords if column.role == "coord" else measures
-            kind[column.name] = _variable(column.dims, decoded, _attrs(column))
+            kind[column.name] = _variable(column.dims, decoded, column_attrs(column))
     return xr.Dataset(measures, coords, attrs)
 
 
@@ -80,6 +80,7 @@ def _objects(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
     return found
 
 
-def _attrs(column: Column) -> dict[str, Any]:
+def column_attrs(column: Column) -> dict[str, Any]:
+    """What a variable says about itself."""
     held_as_float = column.role != "axis" and column.dtype in ("int64", "bool")
     return {**column.meta, **({"dtype": column.dtype} if held_as_float else {})}

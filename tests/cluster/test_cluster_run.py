@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import gridplan
-from gridplan.engine.cluster import parts as cluster_parts
+from gridplan.engine.cluster import spread as cluster_spread
 from gridplan.errors import ContractError, StoreError
 
 GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
@@ -117,7 +117,7 @@ def test_without_workers_a_run_ends(
 ) -> None:
     machines.kill("one")
     machines.kill("two")
-    monkeypatch.setattr(cluster_parts, "NO_WORKERS_S", 2.0)
+    monkeypatch.setattr(cluster_spread, "NO_WORKERS_S", 2.0)
     begun = time.monotonic()
     with pytest.raises(StoreError, match=r"no worker of tcp://.* --resume"):
         gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler=machines.address)

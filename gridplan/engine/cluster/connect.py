@@ -98,6 +98,10 @@ def _client(where: Any, said: str) -> Iterator[Client]:
 def _local_cluster(processes: int) -> Any:
     from distributed import LocalCluster
 
-    return LocalCluster(
-        n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
-    )
+    try:
+        return LocalCluster(
+            n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+        )
+    except RuntimeError as error:
+        said = 'a program that asks for them is a file, and asks below `if __name__ == "__main__":`'
+        raise StoreError(f"{processes} local processes could not be started ({error}): {said}") from None

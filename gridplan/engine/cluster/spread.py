@@ -1,0 +1,139 @@
+"""Tasks spread over a cluster: bounded in flight, tried again, ended in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gridplan.engine.cluster.connect import connected
+from gridplan.errors import GridplanError, StoreError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["NO_WORKERS_S", "RETRIES", "spread_on"]
+
+T = TypeVar("T")
+
+RETRIES = 3
+"""How often a task is tried again after an error that is not ours to judge (policy): a worker's disk, its memory."""
+
+IN_FLIGHT = 2
+"""Tasks handed out for each thread of the cluster (policy): one under way, one waiting."""
+
+NO_WORKERS_S = 60.0
+"""Seconds without any worker after which a run ends (policy): long enough for a machine to come back."""
+
+POLL_S = 0.5
+"""How often the waiting side looks up, so that Ctrl-C and lost machines are noticed."""
+
+
+def spread_on(
+    scheduler: str,
+    function: Callable[..., Any],
+    tasks: Iterable[T],
+    arguments: Callable[[T], tuple[Any, ...]],
+    name: str,
+    goes_on: str = "",
+) -> Iterator[tuple[T, Any]]:
+    """Run a function over `tasks` on a cluster and yield (task, result) as they finish, in any order.
+
+    `arguments` gives those of each task, all of which travel; `name` is what a dashboard calls them; `goes_on` is said
+    where the run ends before its time.
+
+    Raises
+    ------
+    StoreError
+        When no scheduler answers, it or all workers go away, or a task fails however often it is tried.
+    ContractError, MissingExtraError
+        As of `connected`.
+    """
+    with connected(scheduler) as client:
+        yield from _results(client, _Cluster(client, scheduler, goes_on), function, tasks, arguments, name)
+
+
+class _Cluster:
+    """What is known of the machines, and what is said when they are lost."""
+
+    def __init__(self, client: Client, scheduler: str, goes_on: str) -> None:
+        self.client, self.scheduler = client, scheduler
+        self.ending = f"; {goes_on}" if goes_on else ""
+        self._alone_since = time.monotonic()
+
+    def threads(self) -> int:
+        """Threads of all workers that are there. Raises StoreError once the scheduler, or all of them, have gone."""
+        if self.client.status not in ("running", "connecting"):
+            raise self.gone()
+        threads = int(sum(self.client.nthreads().values()))
+        if threads:
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since > NO_WORKERS_S:
+            raise StoreError(f"no worker of {self.scheduler} has been there for {NO_WORKERS_S:.0f} s{self.ending}")
+        return threads
+
+    def gone(self) -> StoreError:
+        """The scheduler does not answer any more."""
+        return StoreError(f"the scheduler at {self.scheduler} went away{self.ending}")
+
+    @contextmanager
+    def losses(self) -> Iterator[None]:
+        """Say in one line that the scheduler has gone, however the client says it."""
+        from asyncio import CancelledError as Cancelled
+        from concurrent.futures import CancelledError
+
+        from distributed.comm import CommClosedError
+
+        try:
+            yield
+        except (Cancelled, CancelledError, CommClosedError):
+            raise self.gone() from None
+
+    def result(self, future: Any) -> Any:
+        """What a task gave, or why it gave nothing. Raises what it raised, or StoreError."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            with self.losses():
+                return future.result()
+        except GridplanError:
+            raise
+        except KilledWorker as error:
+            said = f"workers of {self.scheduler} died again and again at one task ({error.last_worker})"
+            raise StoreError(f"{said}: give them more memory, or fewer threads{self.ending}") from None
+        except Exception as error:
+            raise StoreError(f"a worker of {self.scheduler} failed: {error!r}{self.ending}") from error
+
+
+def _results(
+    client: Client,
+    cluster: _Cluster,
+    function: Callable[..., Any],
+    tasks: Iterable[T],
+    arguments: Callable[[T], tuple[Any, ...]],
+    name: str,
+) -> Iterator[tuple[T, Any]]:
+    """Tasks as they are done, with as many handed out as the cluster has use for."""
+    from distributed import wait
+
+    waiting, number = iter(tasks), 0
+    running: dict[Future, T] = {}
+    try:
+        while True:
+            with cluster.losses():
+                room = IN_FLIGHT * max(cluster.threads(), 1) - len(running)
+                for task in islice(waiting, max(0, room)):
+                    key, number = f"{name}-{number}", number + 1
+                    running[client.submit(function, *arguments(task), pure=False, retries=RETRIES, key=key)] = task
+            if not running:
+                return
+            finished: set[Future] = set()
+            with cluster.losses(), suppress(TimeoutError):
+                finished = wait(list(running), timeout=POLL_S, return_when="FIRST_COMPLETED").done
+            for future in finished:
+                yield running.pop(future), cluster.result(future)
+    finally:
+        with suppress(Exception):  # a scheduler that is gone has nothing to cancel
+            client.cancel(list(running), force=True)
