@@ -11,6 +11,7 @@ from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
 from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, names_of, output_options
+from gridplan.store.place import is_cube_place
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,7 +65,7 @@ def command(
 
 def _side(path: str, catalog: str | None) -> Grid | xr.Dataset:
     """The folder of a cube, or a contract."""
-    if Path(path).is_dir():
+    if is_cube_place(path):
         from gridplan.store.open import open_cube
 
         return open_cube(path)

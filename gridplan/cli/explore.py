@@ -15,6 +15,7 @@ from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
 from gridplan.cli.outputs_option import outputs_option
 from gridplan.cli.study_options import at_option, check_output, loaded_grid
+from gridplan.store.place import is_cube_place
 
 if TYPE_CHECKING:
     from gridplan.explore.explorer import Explorer
@@ -77,7 +78,7 @@ def _check(
     if output is None:
         if force or labels:
             raise click.UsageError(f"{'--force' if force else '--at'} is of --static")
-        if measures and Path(source).is_dir():
+        if measures and is_cube_place(source):
             raise click.UsageError("--outputs is of a grid or of --static: the cube in a folder has its measures")
     elif port is not None or host is not None or no_open:
         raise click.UsageError("--port, --host and --no-open are of the server: --static writes a file and stops")
@@ -94,7 +95,7 @@ def _check_extras(served: bool) -> None:
 def _explorer(source: str, outputs: list[str] | None, catalog: str | None) -> Explorer:
     from gridplan.explore.explorer import explorer_of
 
-    if Path(source).is_dir():
+    if is_cube_place(source):
         return explorer_of(source, catalog=folder_in_use(catalog))
     return explorer_of(loaded_grid(source, catalog), outputs)
 

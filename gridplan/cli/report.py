@@ -17,6 +17,7 @@ from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import refuse_existing, write_block
 from gridplan.cli.study_options import at_option, check_output, loaded_grid
 from gridplan.cli.tornado import parse_ranges
+from gridplan.store.place import is_cube_place
 
 if TYPE_CHECKING:
     from gridplan.report.record import Record
@@ -65,7 +66,7 @@ def command(
     if no_charts and folder is not None:
         raise click.UsageError("--no-charts and --charts: give one of them")
     labels, ranges = parse_labels(at), parse_ranges(vary)
-    is_cube = Path(source).is_dir()
+    is_cube = is_cube_place(source)
     given = source if is_cube else loaded_grid(source, catalog)
     used = folder_in_use(catalog) if is_cube else None
     from gridplan.report.record import html_page, markdown_page, record_of

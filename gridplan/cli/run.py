@@ -7,7 +7,6 @@ import json
 import signal
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -106,8 +105,9 @@ def _stopped_once(folder: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         from gridplan.store.intent import INTENT
+        from gridplan.store.place import place_of
 
-        if (Path(folder) / INTENT).is_file():
+        if (place_of(folder) / INTENT).is_file():
             click.echo(f"{folder}: the same command with --resume finishes this run", err=True)
         raise
     finally:

@@ -20,6 +20,7 @@ from gridplan.cli.study_options import (
     say_warnings,
 )
 from gridplan.errors import ContractError, Problem
+from gridplan.store.place import is_cube_place
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -110,11 +111,11 @@ def _by_axes(
     from gridplan.report.solution import rows_of
     from gridplan.sensitivity.axis_indices import BINDING, axis_indices
 
-    if Path(source).is_dir():
+    if is_cube_place(source):
         from gridplan.store.manifest import read_manifest
         from gridplan.store.open import open_cube
 
-        held = {column.name for column in read_manifest(Path(source)).layout.given}
+        held = {column.name for column in read_manifest(source).layout.given}
         opened: Any = open_cube(source, dict.fromkeys([measure, *([BINDING] if BINDING in held else [])]))
     else:
         opened = loaded_grid(source, catalog)
@@ -188,5 +189,5 @@ def _check(source: str, by_axes: bool, weights: tuple[str, ...], has_value: bool
     given = [name for name, is_given in others.items() if is_given]
     if given:
         raise click.UsageError(f"{', '.join(given)} asks about axes and --sample about inputs: ask one at a time")
-    if Path(source).is_dir():
+    if is_cube_place(source):
         raise click.UsageError(f"{source} is a cube that is planned already: --sample needs the contract")

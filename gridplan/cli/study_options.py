@@ -12,6 +12,7 @@ import click
 from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.output import refuse_existing
 from gridplan.errors import StoreError
+from gridplan.store.place import is_cube_place
 
 if TYPE_CHECKING:
     from gridplan.contract.grid import Grid
@@ -86,14 +87,14 @@ def loaded_grid(path: str, catalog: str | None) -> Grid:
 
 def refuse_catalog_of_folder(source: str, catalog: str | None) -> None:
     """A catalog is read to plan a contract: a cube in a folder has its own."""
-    if catalog is not None and Path(source).is_dir():
+    if catalog is not None and is_cube_place(source):
         raise click.UsageError("--catalog is of a grid: the cube in a folder was planned already")
 
 
 def source_of(source: str, catalog: str | None) -> Any:
     """The folder of a cube as it is, else the contract of the file. Raises ContractError, click.UsageError."""
     refuse_catalog_of_folder(source, catalog)
-    return source if Path(source).is_dir() else loaded_grid(source, catalog)
+    return source if is_cube_place(source) else loaded_grid(source, catalog)
 
 
 def names_of(texts: Iterable[str]) -> list[str]:

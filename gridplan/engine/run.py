@@ -32,6 +32,7 @@ from gridplan.store.folder import claimed_folder
 from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
 from gridplan.store.manifest import Manifest, Origin, write_manifest
 from gridplan.store.parquet import Compression, WriteOptions
+from gridplan.store.place import is_remote
 
 __all__ = ["DEFAULT_MAX_CELLS", "Progress", "RunResult", "run"]
 
@@ -100,7 +101,8 @@ def run(
     grid
         A contract, from `gridplan.load_grid`.
     folder
-        Where to write; must be new or empty unless `force` or `resume`.
+        Where to write; must be new or empty unless `force` or `resume`. A path, or an address of a store that fsspec
+        knows (`s3://bucket/cube`).
     force
         Replace a cube that is there, and nothing else.
     resume
@@ -186,8 +188,9 @@ def _recipe(
     inputs: Inputs, chosen: list[str] | None, drop: bool, options: WriteOptions, target: Path, single_file: bool
 ) -> Recipe:
     """The run in a form that travels, under a name of its own."""
+    where = str(target if is_remote(target) else target.absolute())
     measures = None if chosen is None else (*chosen, *(["status"] if drop else []))
-    return Recipe(uuid4().hex, inputs.grid, measures, inputs.simulate, options, str(target.absolute()), single_file)
+    return Recipe(uuid4().hex, inputs.grid, measures, inputs.simulate, options, where, single_file)
 
 
 def _origin(inputs: Inputs) -> Origin:

@@ -15,6 +15,7 @@ from gridplan.store.columns import Column
 from gridplan.store.layout import Layout
 from gridplan.store.manifest import Manifest
 from gridplan.store.open import whole_manifest
+from gridplan.store.place import place_of
 from gridplan.store.slices import slice_box, slice_layout
 from gridplan.store.stream import Groups, groups_within, read_blocks
 
@@ -51,7 +52,7 @@ def stored_summary(
     ContractError
         If `at` names an axis or a label that the cube does not have, with the nearest labels.
     """
-    folder, workers = Path(folder), workers or default_workers()
+    folder, workers = place_of(folder), workers or default_workers()
     manifest = whole_manifest(folder)
     box = slice_box(manifest.layout, at)
     layout = slice_layout(manifest.layout, box)

@@ -24,6 +24,7 @@ from gridplan.explore.whatif import changed_contract, offered, without_places
 from gridplan.quantities import format_quantity
 from gridplan.sensitivity.changes import differs
 from gridplan.sensitivity.source import CHECKS
+from gridplan.store import place as places
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -202,7 +203,7 @@ def explorer_of(source: Grid | str | Path, outputs: Iterable[str] | None = None,
             source.name, source.description, f"planned from {Path(source.path).name}", planned.inputs.warnings
         )
         return Explorer(planned, title)
-    return _of_folder(Path(source), catalog)
+    return _of_folder(places.place_of(source), catalog)
 
 
 def _of_folder(folder: Path, catalog: Any) -> Explorer:
@@ -221,4 +222,4 @@ def _of_folder(folder: Path, catalog: Any) -> Explorer:
     if manifest.options.get("drop_infeasible"):
         warnings.append("the cube was written without the cells that have no plan: they are empty here")
     title = Title(manifest.origin.grid_name, attrs.get("description", ""), origin, tuple(warnings))
-    return Explorer(StoredCells(table, open_database(), grid), title, why_not)
+    return Explorer(StoredCells(table, open_database(folder=table.folder), grid), title, why_not)

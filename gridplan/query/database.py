@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridplan.errors import ContractError, MissingExtraError, Problem, StoreError
+from gridplan.store.place import file_system, is_remote
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,8 +31,11 @@ def needs_sql() -> None:
         raise MissingExtraError("stored cubes are asked through duckdb and sqlglot", "sql")
 
 
-def open_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection that keeps footers it has read and installs nothing; `memory` is what it may hold (`1GB`)."""
+def open_database(memory: str | None = None, folder: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection that keeps footers it has read and installs nothing; `memory` is what it may hold (`1GB`).
+
+    Files of a `folder` in an object store are read through fsspec, with the credentials that it finds.
+    """
     needs_sql()
     import duckdb
 
@@ -45,6 +49,8 @@ def open_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     db.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"gridplan-{os.getpid()}")])
     # It would guess that a table of groups is as long as the cube, and keep the cube in memory to join the two.
     db.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    if folder is not None and is_remote(folder):
+        db.register_filesystem(file_system(folder)[1])
     with contextlib.suppress(duckdb.CatalogException):  # older versions have no such setting
         db.execute("SET parquet_metadata_cache = true")
     return db

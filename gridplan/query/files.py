@@ -11,6 +11,7 @@ from gridplan.query.database import condition_errors
 from gridplan.query.table import Table
 from gridplan.query.text import file_list, name_sql
 from gridplan.store.blocks import Part
+from gridplan.store.place import is_remote
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,6 +71,8 @@ def _between(places: Sequence[int], start: int, stop: int) -> bool:
 def files_sql(table: Table, parts: Sequence[Part]) -> str:
     """These parts as the argument of `read_parquet`, in their order: a pattern where it finds these and no others."""
     names = [part.file for part in parts]
+    if is_remote(table.folder):
+        return file_list(table.folder, names)
     found = sorted(f"facts/{path.name}" for path in (table.folder / "facts").glob("part-*.parquet"))
     # DuckDB finds nothing by a pattern with a backslash in it.
     return file_list(table.folder, None if names == found and "\\" not in str(table.folder) else names)

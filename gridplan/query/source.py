@@ -50,7 +50,7 @@ def source_of(table: Table, where: Where, memory: str | None = None) -> Source:
 
     Raises ContractError for a condition that does not fit the columns, StoreError for a file that is missing.
     """
-    db = open_database(memory)
+    db = open_database(memory, table.folder)
     check_condition(db, table, where)
     parts = held_parts(table, held_positions(db, table, where))
     table.check(parts)

@@ -11,6 +11,7 @@ from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.files import FileRecord, check_name
 from gridplan.store.manifest import Manifest, check_sizes, read_manifest
+from gridplan.store.place import place_of
 
 __all__ = ["Table", "open_table"]
 
@@ -80,5 +81,6 @@ def open_table(folder: str | Path) -> Table:
 
     Raises StoreError when there is no finished cube in it.
     """
-    check_name(Path(folder))
-    return Table(Path(folder), read_manifest(folder))
+    place = place_of(folder)
+    check_name(place)
+    return Table(place, read_manifest(place))

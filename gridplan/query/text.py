@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gridplan.dictionary import dictionary
+from gridplan.store.place import is_remote
 
 __all__ = ["file_list", "listed", "name_sql", "names_in", "number_sql", "read_sql", "text_sql"]
 
@@ -87,6 +88,8 @@ def file_list(folder: Path, files: Sequence[str] | None) -> str:
     >>> file_list(Path("cube"), ["facts/part-00003.parquet"])
     "['cube/facts/part-00003.parquet']"
     """
+    if is_remote(folder):
+        return "[" + ", ".join(text_sql(f"{str(folder).rstrip('/')}/{file}") for file in files or ()) + "]"
     if re.match(r"~|[^/]*:", folder.as_posix()):
         folder = folder.absolute()
     plain = re.sub(r"[*?[]", r"[\g<0>]", folder.as_posix())

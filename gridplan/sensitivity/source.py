@@ -15,6 +15,7 @@ from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.labels import label_positions
 from gridplan.sensitivity.cells import cube_of as planned_cube
 from gridplan.sensitivity.cells import gathered, refuse
+from gridplan.store.place import file_system, place_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +63,7 @@ def cube_of(
     if isinstance(source, Grid):
         return _planned(source, wanted, tuple(optional), at or {}, asked_as or {}, first)
     if isinstance(source, (str, Path)):
-        cube = _opened(Path(source), wanted, tuple(optional), at or {}, asked_as or {}, first)
+        cube = _opened(place_of(source), wanted, tuple(optional), at or {}, asked_as or {}, first)
     else:
         axes = {str(name): source[name].values.tolist() for name in source.sizes}
         index = _asked(wanted, [*map(str, source.variables)], axes, at or {}, asked_as or {}, first, OF_A_CUBE)
@@ -169,11 +170,12 @@ def _providers_of(source: xr.Dataset | str | Path) -> dict[str, str]:
 
     found, table = _providers(load_catalog()), None
     if isinstance(source, (str, Path)):
-        table = Path(source) / "dims" / "instance.parquet"
+        table = place_of(source) / "dims" / "instance.parquet"
     if table is not None and table.is_file():
         from pyarrow.parquet import read_table
 
-        rows = read_table(table, columns=["instance", "provider"]).to_pylist()
+        where, files = file_system(table)
+        rows = read_table(where, filesystem=files, columns=["instance", "provider"]).to_pylist()
         found |= {row["instance"]: row["provider"] for row in rows}
     return found
 

@@ -6,11 +6,14 @@ import contextlib
 import errno
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gridplan.errors import StoreError
+from gridplan.store.place import is_remote
 
 __all__ = [
     "FileRecord",
@@ -42,6 +45,10 @@ MEANING = {
     errno.EMFILE: "too many open files",
 }
 """Plain words for what an operating system answers (fact, POSIX errno)."""
+
+
+_STORES = ("botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "google", "adlfs", "azure")
+"""Libraries whose errors say why an object store refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +90,13 @@ def store_errors(action: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         # Arrow raises plain OSError without errno for damaged files; its text then says what is wrong.
-        reason = MEANING.get(error.errno or 0) or error.strerror or str(error)
-        raise StoreError(f"cannot {action} {path}: {reason}") from error
+        told = (error.strerror or str(error)) if is_remote(path) else MEANING.get(error.errno or 0) or error.strerror
+        raise StoreError(f"cannot {action} {path}: {told or error}") from error
+    except Exception as error:
+        # Libraries of object stores have errors of their own for what no file system knows: no credentials, no network.
+        if not is_remote(path) or type(error).__module__.partition(".")[0] not in _STORES:
+            raise
+        raise StoreError(f"cannot {action} {path}: {error}") from error
 
 
 def discard(path: Path) -> None:
@@ -97,9 +109,10 @@ def discard(path: Path) -> None:
 def in_hand(path: Path) -> Iterator[Path]:
     """Give a temporary name for `path` to write to, which is removed on any failure, an interrupt included.
 
-    The name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file.
+    The name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file. What goes to an
+    object store is written on this machine first.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = _here(path) if is_remote(path) else path.with_name(f".{path.name}.tmp")
     try:
         yield temporary
     except BaseException:
@@ -108,7 +121,16 @@ def in_hand(path: Path) -> Iterator[Path]:
 
 
 def land(temporary: Path, path: Path) -> None:
-    """Force a whole file to disk and rename it to `path`; on any failure it is removed and `path` is as it was."""
+    """Force a whole file to disk and rename it to `path`; on any failure it is removed and `path` is as it was.
+
+    To an object store it is sent in one piece, after which it is there.
+    """
+    if is_remote(path):
+        try:
+            _send(path, temporary)
+        finally:
+            discard(temporary)
+        return
     with in_hand(path):
         with temporary.open("r+b") as written:
             os.fsync(written.fileno())
@@ -121,6 +143,20 @@ def landing(path: Path) -> Iterator[Path]:
     with in_hand(path) as temporary:
         yield temporary
     land(temporary, path)
+
+
+def _here(path: Path) -> Path:
+    """A file of this machine that stands for one of an object store until it is whole."""
+    handle, name = tempfile.mkstemp(prefix="gridplan-", suffix=f"-{path.name}.tmp")
+    os.close(handle)
+    return Path(name)
+
+
+def _send(path: Path, temporary: Path) -> None:
+    """Put a file where `path` says, in one request up to 5 GB: no reader sees a part of it."""
+    remote: Any = path
+    remote.fs.pipe_file(remote.path, temporary.read_bytes())
+    remote.fs.invalidate_cache()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -136,13 +172,16 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def make_folder(path: Path) -> None:
     """Make a folder and its parents; one that exists is fine. Raises StoreError."""
+    if is_remote(path):
+        return  # there are none
     with store_errors("make the folder", path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def sync_folder(path: Path) -> None:
     """Force the names in a folder to disk, so that a renamed file survives a power loss."""
-    if os.name == "nt":  # Windows opens no folders; its file systems journal renames themselves.
+    # Windows opens no folders; its file systems journal renames themselves. An object store has no folders.
+    if os.name == "nt" or is_remote(path):
         return
     with store_errors("sync", path):
         handle = os.open(path, os.O_RDONLY)

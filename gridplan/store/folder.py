@@ -17,6 +17,8 @@ from gridplan.store.files import make_folder, store_errors
 from gridplan.store.inside import INTENT
 from gridplan.store.lock import LOCK, folder_lock
 from gridplan.store.manifest import FORMAT, MANIFEST
+from gridplan.store.place import is_remote, place_of
+from gridplan.store.remote import claim_remote
 
 __all__ = ["INTENT", "claimed_folder", "prepare_folder"]
 
@@ -48,7 +50,11 @@ def claimed_folder(folder: str | Path, force: bool = False, resume: bool = False
 
     Raises StoreError when another run holds it, and as `prepare_folder` does.
     """
-    path = _existing(folder)
+    if is_remote(place := place_of(folder)):
+        claim_remote(place, force, resume)
+        yield place
+        return
+    path = _existing(place)
     with folder_lock(path):
         _prepare(path, force, resume)
         yield path

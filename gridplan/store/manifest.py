@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.files import FileRecord, Receipt, store_errors, sync_folder, write_text
 from gridplan.store.layout import Layout
+from gridplan.store.place import is_remote, place_of, sizes_below
 
 __all__ = ["MANIFEST", "Attr", "Manifest", "Origin", "read_manifest", "write_manifest"]
 
@@ -101,7 +102,9 @@ def read_manifest(folder: str | Path) -> Manifest:
 
     Raises StoreError when there is no such folder, no finished cube in it, or a manifest that this version cannot read.
     """
-    folder = Path(folder)
+    folder = place_of(folder)
+    if is_remote(folder):
+        return _remembered_text(folder, _text(folder))
     try:
         stated = (folder / MANIFEST).stat()
     except OSError:
@@ -117,8 +120,30 @@ def _remembered(folder: Path, inode: int, mtime_ns: int, size: int) -> Manifest:
     return _read(folder)
 
 
+@lru_cache(maxsize=4)
+def _remembered_text(folder: Path, text: bytes) -> Manifest:
+    """The same for an object store, whose files have neither a number nor a time that can be relied on."""
+    return _made(folder, _decoded(folder / MANIFEST, text))
+
+
+def _text(folder: Path) -> bytes:
+    """The manifest of a cube in an object store."""
+    try:
+        with store_errors("read", folder / MANIFEST):
+            return (folder / MANIFEST).read_bytes()
+    except StoreError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise StoreError(
+                f"{folder} has no {MANIFEST}: it holds no finished cube; --resume finishes a run that was stopped there"
+            ) from None
+        raise
+
+
 def _read(folder: Path) -> Manifest:
-    content = _load(folder)
+    return _made(folder, _load(folder))
+
+
+def _made(folder: Path, content: Mapping[str, Any]) -> Manifest:
     if content.get("format") != FORMAT:
         raise StoreError(f"{folder / MANIFEST} does not describe a gridplan cube")
     version = content.get("format_version")
@@ -148,6 +173,10 @@ def _load(folder: Path) -> Mapping[str, Any]:
         raise StoreError(f"{folder} has no {MANIFEST}: it does not hold a cube")
     with store_errors("read", path):
         raw = path.read_bytes()
+    return _decoded(path, raw)
+
+
+def _decoded(path: Path, raw: bytes) -> Mapping[str, Any]:
     try:
         content = json.loads(raw)
     except ValueError as error:
@@ -181,10 +210,26 @@ def _only(kind: Any, content: Mapping[str, Any]) -> Any:
 def check_sizes(folder: Path, records: Sequence[FileRecord]) -> list[str]:
     """Files that are missing or have another size than the manifest says, one sentence each."""
     problems: list[str] = []
+    size_of = _sizes(folder, records)
     for record in records:
         path = folder / record.file
-        if not path.is_file():
+        size = size_of(record)
+        if size is None:
             problems.append(f"{path} is missing")
-        elif path.stat().st_size != record.bytes:
-            problems.append(f"{path} has {path.stat().st_size} bytes, the manifest says {record.bytes}: it was altered")
+        elif size != record.bytes:
+            problems.append(f"{path} has {size} bytes, the manifest says {record.bytes}: it was altered")
     return problems
+
+
+def _sizes(folder: Path, records: Sequence[FileRecord]) -> Callable[[FileRecord], int | None]:
+    """The size of each file, None where it is not there; of an object store in one listing where several are asked."""
+    if not is_remote(folder):
+
+        def here(record: FileRecord) -> int | None:
+            path = folder / record.file
+            return path.stat().st_size if path.is_file() else None
+
+        return here
+    with store_errors("list", folder):
+        found = sizes_below(folder)
+    return lambda record: found.get(record.file)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gridplan.errors import StoreError, suggestion
 from gridplan.store.dataset import dataset_from_arrays
 from gridplan.store.manifest import Manifest, check_sizes, read_manifest
+from gridplan.store.place import place_of
 from gridplan.store.reader import read_columns
 from gridplan.store.slices import slice_box, slice_layout
 
@@ -36,7 +37,7 @@ def open_cube(
     ContractError
         If `at` names an axis or a label that the cube does not have, with the nearest labels.
     """
-    folder = Path(folder)
+    folder = place_of(folder)
     manifest = whole_manifest(folder)
     layout = manifest.layout
     known = [column.name for column in layout.given]

@@ -17,6 +17,7 @@ from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import Column
 from gridplan.store.files import store_errors
 from gridplan.store.layout import Layout
+from gridplan.store.place import file_system
 from gridplan.store.slices import own_box
 
 __all__ = ["decoded", "read_columns", "read_rows", "reading", "stored_part"]
@@ -80,13 +81,14 @@ def stored_part(folder: Path, layout: Layout, part: Part) -> pq.ParquetFile:
     with reading(path):
         if not path.is_file():
             raise StoreError(f"{path} is missing: run it again with --resume")
-        found = pq.read_metadata(path)
+        where, files = file_system(path)
+        found = pq.read_metadata(where, filesystem=files)
         if found.schema.names != [column.name for column in layout.columns]:
             raise StoreError(f"{path} has other columns than the manifest says: it was altered")
         groups = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
         if groups != [block.rows for block in layout.row_groups(part)]:
             raise StoreError(f"{path} has other row groups than the manifest says: it was altered")
-        return pq.ParquetFile(path, metadata=found, read_dictionary=text)
+        return pq.ParquetFile(where, metadata=found, read_dictionary=text, filesystem=files)
 
 
 def read_rows(file: pq.ParquetFile, column: Column, group: int, rows: int) -> npt.NDArray[Any]:

@@ -18,6 +18,7 @@ from gridplan.store.columns import Column
 from gridplan.store.files import sha256_of, store_errors
 from gridplan.store.layout import WIDTH, Layout
 from gridplan.store.manifest import Manifest, check_sizes, read_manifest
+from gridplan.store.place import file_system, place_of
 from gridplan.store.reader import read_columns, read_rows, reading, stored_part
 from gridplan.store.slices import own_box
 from gridplan.store.values import Arrays, take_block
@@ -35,7 +36,7 @@ def verify_cube(folder: str | Path, deep: bool = True) -> Manifest:
     every row, and that a column which does not depend on an axis holds one value along it. Raises VerifyError with
     every problem at once, StoreError where there is no finished cube.
     """
-    folder = Path(folder)
+    folder = place_of(folder)
     manifest = read_manifest(folder)
     records = [*(receipt.record for receipt in manifest.receipts), *manifest.dims]
     problems = check_sizes(folder, records) or _hash_problems(folder, manifest)
@@ -62,7 +63,8 @@ def _schema_problems(folder: Path, manifest: Manifest) -> list[str]:
     problems: list[str] = []
     for part in manifest.parts:
         with reading(folder / part.file):
-            if not pq.read_schema(folder / part.file).remove_metadata().equals(schema, check_metadata=True):
+            where, files = file_system(folder / part.file)
+            if not pq.read_schema(where, filesystem=files).remove_metadata().equals(schema, check_metadata=True):
                 problems.append(f"{folder / part.file} has another schema than the manifest says")
     return problems
 

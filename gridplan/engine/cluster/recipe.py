@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from gridplan import __version__
 from gridplan.contract.grid import Grid
@@ -20,6 +19,7 @@ from gridplan.store.blocks import Part
 from gridplan.store.files import Receipt
 from gridplan.store.inside import INTENT
 from gridplan.store.parquet import WriteOptions
+from gridplan.store.place import place_of
 
 __all__ = ["Recipe", "plan_part"]
 
@@ -48,7 +48,8 @@ def plan_part(recipe: Recipe, number: int, receipt: Receipt | None) -> tuple[Rec
     Raises StoreError where this process has another version, or does not see the folder of the run.
     """
     check_version(recipe.version)
-    if not (Path(recipe.target) / INTENT).is_file():
+    target = place_of(recipe.target)
+    if not (target / INTENT).is_file():
         said = f"a worker does not see {recipe.target}: the folder must be one that all workers share, under one path"
         raise StoreError(said)
     parts, planner = kept(recipe.key, lambda: _planner(recipe))
@@ -56,7 +57,7 @@ def plan_part(recipe: Recipe, number: int, receipt: Receipt | None) -> tuple[Rec
     if receipt is not None:
         planner.count(parts[number])
     else:
-        receipt = planner.begin(Path(recipe.target), parts[number]).land()
+        receipt = planner.begin(target, parts[number]).land()
     return receipt, planner.summary.without_layout()
 
 

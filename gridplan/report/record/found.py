@@ -18,6 +18,7 @@ from gridplan.report.record.case import Asked, Case, Label
 from gridplan.report.record.choosing import choice_of
 from gridplan.sensitivity.axes import free_levers
 from gridplan.sensitivity.roles import axis_role
+from gridplan.store.place import place_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +59,7 @@ def case_of(source: Grid | str | Path, asked: Asked, catalog: Any = None) -> Cas
             plan |= {name: choice[name].values.ravel().tolist()[0] for name in chosen}
         plan = {name: plan[name] for name in axes}
     case = Case(
-        source if isinstance(source, Grid) else Path(source),
+        source if isinstance(source, Grid) else place_of(source),
         axes,
         asked,
         grid,

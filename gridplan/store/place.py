@@ -1,0 +1,82 @@
+"""Where a cube lies: a folder of this machine, or a place in an object store that fsspec knows.
+
+An object store has no folders, no rename and no lock. A file is there once it is sent, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path, PurePath
+from typing import Any, cast
+
+from gridplan.errors import MissingExtraError, StoreError
+
+__all__ = ["file_system", "is_address", "is_cube_place", "is_remote", "place_of", "sizes_below"]
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
+
+
+def is_address(text: object) -> bool:
+    """Whether a text is an address such as `s3://bucket/cube`, and no path of this machine.
+
+    >>> is_address("s3://bucket/cube"), is_address("cubes/s3"), is_address("C:/cube")
+    (True, False, False)
+    """
+    return isinstance(text, str) and _ADDRESS.match(text) is not None
+
+
+def place_of(target: str | Path) -> Path:
+    """A path of this machine as it is, `file://` as one; any other address as something with the methods of a path.
+
+    Raises
+    ------
+    MissingExtraError
+        When fsspec or the library of the store is not installed.
+    StoreError
+        For an address that nobody knows.
+    """
+    if not isinstance(target, str):
+        return target
+    if not is_address(target):
+        return Path(target)
+    protocol = cast(re.Match[str], _ADDRESS.match(target))[1]
+    if protocol == "file":
+        return Path(target.removeprefix("file://"))
+    if find_spec("upath") is None:
+        raise MissingExtraError("object stores are reached through fsspec and universal-pathlib", "cloud")
+    from upath import UPath
+
+    try:
+        return cast(Path, UPath(target))
+    except ImportError as error:
+        raise StoreError(f"{target}: {error}") from None
+    except ValueError as error:
+        raise StoreError(f"{target} is no address of a store that fsspec knows ({error})") from None
+
+
+def is_remote(path: object) -> bool:
+    """Whether a place lies in an object store."""
+    return not isinstance(path, (str, PurePath)) and hasattr(path, "fs")
+
+
+def file_system(path: Path) -> tuple[Any, Any]:
+    """What Arrow reads a file by: its path, and the file system where it is not that of this machine."""
+    return (path.path, path.fs) if is_remote(path) else (path, None)  # type: ignore[attr-defined]
+
+
+def sizes_below(folder: Path) -> dict[str, int]:
+    """Every file below a place in an object store, by its path from there, with its size; no listing is kept."""
+    remote: Any = folder
+    remote.fs.invalidate_cache()
+    root = str(remote.path).rstrip("/")
+    try:
+        found = remote.fs.find(root, detail=True)
+    except FileNotFoundError:
+        return {}
+    return {str(name)[len(root) :].lstrip("/"): int(about["size"]) for name, about in found.items()}
+
+
+def is_cube_place(source: str | Path) -> bool:
+    """Whether a source is where a cube lies, in words of a command line: a folder, or any address."""
+    return is_address(source) or is_remote(source) or Path(source).is_dir()
