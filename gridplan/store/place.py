@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, cast
 
-from gridplan.errors import MissingExtraError, StoreError
+from gridplan.errors import MissingExtraError, StoreError, suggestion
 
 __all__ = ["file_system", "is_address", "is_cube_place", "is_remote", "place_of", "sizes_below"]
 
@@ -45,14 +45,18 @@ def place_of(target: str | Path) -> Path:
         return Path(target.removeprefix("file://"))
     if find_spec("upath") is None:
         raise MissingExtraError("object stores are reached through fsspec and universal-pathlib", "cloud")
+    from fsspec import available_protocols
     from upath import UPath
 
+    if protocol not in (known := available_protocols()):
+        raise StoreError(f"{target} is no address of a store that fsspec knows{suggestion(protocol, known)}")
     try:
-        return cast(Path, UPath(target))
+        # Other processes write there as well: a listing of a while ago says nothing.
+        place = UPath(target, use_listings_cache=False)
+        _ = place.fs  # the library of the store is loaded here, and not in the middle of a run
     except ImportError as error:
-        raise StoreError(f"{target}: {error}") from None
-    except ValueError as error:
-        raise StoreError(f"{target} is no address of a store that fsspec knows ({error})") from None
+        raise StoreError(f"{target} cannot be reached: {error}") from None
+    return cast(Path, place)
 
 
 def is_remote(path: object) -> bool:

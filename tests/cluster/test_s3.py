@@ -113,8 +113,8 @@ def _read_by_others(address: str, endpoint: str, gpus: float) -> None:
 
     with duckdb.connect() as db:
         db.register_filesystem(s3fs.S3FileSystem(anon=False))
-        found = db.sql(f"SELECT sum(gpus) FROM read_parquet('{address}/facts/*.parquet')").fetchone()
-    assert found == (gpus,)
+        found = db.execute(f"SELECT sum(gpus) FROM read_parquet('{address}/facts/*.parquet')").fetchall()
+    assert found == [(gpus,)]
     options = {"aws_endpoint_url": endpoint, "aws_allow_http": "true", "aws_region": "us-east-1"}
     options |= {"aws_access_key_id": "an-id", "aws_secret_access_key": "a-secret-nobody-prints"}
     frame = pl.scan_parquet(f"{address}/facts/*.parquet", storage_options=options)
