@@ -17,7 +17,7 @@ from gridplan.report.charts.texts import CONSTRAINTS, LETTERS, axis_title
 from gridplan.report.charts.theme import COLOUR_OF
 from gridplan.report.plain_text import printable
 from gridplan.report.sections import SECTIONS
-from gridplan.sensitivity.axes import FREE_LEVERS
+from gridplan.sensitivity.axes import free_levers
 from gridplan.sensitivity.options import FAR, UNPRICED
 from gridplan.sensitivity.pareto import directions
 from gridplan.sensitivity.roles import axis_role
@@ -76,8 +76,8 @@ def about(cells: Cells, title: Title, no_whatif: str, served: bool) -> dict[str,
             for name, word in CONSTRAINTS.items()
         },
         "chain": {section: list(names) for section, names in SECTIONS.items()},
-        # Without a status nobody knows what may be chosen.
         "farAnchor": FAR,
+        # Without a status nobody knows what may be chosen.
         "leftOut": LEFT_OUT if {"status", "infeasible_reason"} & held else "",
         "survives": _survivals(held),
         "priceFlag": "price_flag" if "price_flag" in held else "",
@@ -107,7 +107,7 @@ def _axis(axis: AxisSpec) -> dict[str, Any]:
     role = axis_role(axis.name)
     written = [format_label(label) for label in axis.labels]
     shown = _told_apart([printable(label) for label in written])
-    promise = axis.name in FREE_LEVERS or "_slo_" in axis.name or axis.name.startswith("margin_")
+    promise = axis.name in free_levers({axis.name: 2}, (axis.name,), (), False)
     return {
         "name": axis.name,
         "title": axis_title(axis.name),
