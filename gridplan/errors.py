@@ -18,6 +18,7 @@ __all__ = [
     "LogError",
     "MissingExtraError",
     "Problem",
+    "RefusedError",
     "StoreError",
     "VerifyError",
     "nearest",
@@ -85,6 +86,10 @@ class StoreError(GridplanError):
     """A cube folder cannot be read or written."""
 
     exit_code = 3
+
+
+class RefusedError(StoreError):
+    """An object store refuses or cannot be reached, for a reason that may pass; what stands there stays as it is."""
 
 
 class VerifyError(StoreError):

@@ -33,6 +33,7 @@ from gridplan.store.intent import Intent, finished_parts, read_intent, remove_in
 from gridplan.store.manifest import Manifest, Origin, write_manifest
 from gridplan.store.parquet import Compression, WriteOptions
 from gridplan.store.place import is_remote
+from gridplan.store.refusals import resumable
 
 __all__ = ["DEFAULT_MAX_CELLS", "Progress", "RunResult", "run"]
 
@@ -157,7 +158,7 @@ def run(
     }
     parts = plan.layout.parts(None if single_file else plan.layout.rows_per_part)
     intent = Intent(_origin(inputs), options, plan.layout.cells, len(parts))
-    with claimed_folder(folder, force, resume) as target:
+    with claimed_folder(folder, force, resume) as target, resumable():
         kept = _finished(target, intent, parts) if resume else {}
         write_intent(target, intent)
         own = _write_options(inputs, options)

@@ -15,7 +15,9 @@ from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.labels import label_positions
 from gridplan.sensitivity.cells import cube_of as planned_cube
 from gridplan.sensitivity.cells import gathered, refuse
+from gridplan.store.objects import is_there
 from gridplan.store.place import file_system, place_of
+from gridplan.store.reader import reading
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -171,11 +173,12 @@ def _providers_of(source: xr.Dataset | str | Path) -> dict[str, str]:
     found, table = _providers(load_catalog()), None
     if isinstance(source, (str, Path)):
         table = place_of(source) / "dims" / "instance.parquet"
-    if table is not None and table.is_file():
+    if table is not None and is_there(table):
         from pyarrow.parquet import read_table
 
         where, files = file_system(table)
-        rows = read_table(where, filesystem=files, columns=["instance", "provider"]).to_pylist()
+        with reading(table):
+            rows = read_table(where, filesystem=files, columns=["instance", "provider"]).to_pylist()
         found |= {row["instance"]: row["provider"] for row in rows}
     return found
 

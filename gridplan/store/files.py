@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gridplan.errors import StoreError
+from gridplan.errors import RefusedError, StoreError
 from gridplan.store.place import is_remote
+from gridplan.store.refusals import is_of_a_store, refusal
 
 __all__ = [
     "FileRecord",
@@ -46,9 +47,8 @@ MEANING = {
 }
 """Plain words for what an operating system answers (fact, POSIX errno)."""
 
-
-_STORES = ("botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "google", "adlfs", "azure")
-"""Libraries whose errors say why an object store refused."""
+_OF_THIS_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE)
+"""What no library makes of the answer of a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +85,31 @@ def check_name(path: Path) -> None:
 
 @contextlib.contextmanager
 def store_errors(action: str, path: Path) -> Iterator[None]:
-    """Turn what the operating system answers inside the block into one StoreError that names `action` and `path`."""
+    """Turn what the operating system or a store answers inside the block into one StoreError, of `action` and `path`.
+
+    Raises RefusedError where an object store refuses.
+    """
     try:
         yield
     except OSError as error:
+        if is_remote(path):
+            raise _not_sent(action, path, error) from error
         # Arrow raises plain OSError without errno for damaged files; its text then says what is wrong.
-        told = (error.strerror or str(error)) if is_remote(path) else MEANING.get(error.errno or 0) or error.strerror
+        told = MEANING.get(error.errno or 0) or error.strerror
         raise StoreError(f"cannot {action} {path}: {told or error}") from error
     except Exception as error:
         # Libraries of object stores have errors of their own for what no file system knows: no credentials, no network.
-        if not is_remote(path) or type(error).__module__.partition(".")[0] not in _STORES:
+        if not is_remote(path) or not is_of_a_store(error):
             raise
-        raise StoreError(f"cannot {action} {path}: {error}") from error
+        raise refusal(action, path, error) from error
+
+
+def _not_sent(action: str, path: Path, error: OSError) -> StoreError:
+    """Why a file did not come to a store: the disk of this machine, on which it is written first, or the store."""
+    if error.errno in _OF_THIS_DISK and error.__cause__ is None:
+        where = tempfile.gettempdir()
+        return RefusedError(f"cannot {action} {path}: {MEANING[error.errno]}: files are written to {where} first")
+    return refusal(action, path, error)
 
 
 def discard(path: Path) -> None:
@@ -153,7 +166,7 @@ def _here(path: Path) -> Path:
 
 
 def _send(path: Path, temporary: Path) -> None:
-    """Put a file where `path` says, in one request up to 5 GB: no reader sees a part of it."""
+    """Put a file where `path` says, in one request, or in pieces that appear together: no reader sees a part of it."""
     remote: Any = path
     remote.fs.pipe_file(remote.path, temporary.read_bytes())
     remote.fs.invalidate_cache()

@@ -17,6 +17,8 @@ from gridplan.store.files import Receipt, sha256_of, store_errors, write_text
 from gridplan.store.folder import INTENT
 from gridplan.store.layout import Part
 from gridplan.store.manifest import MANIFEST, Manifest, Origin, read_manifest
+from gridplan.store.objects import content_of, is_there, remove_file
+from gridplan.store.place import is_remote
 
 __all__ = ["INTENT", "Intent", "finished_parts", "read_intent", "remove_intent", "write_intent"]
 
@@ -49,8 +51,7 @@ def write_intent(folder: Path, intent: Intent) -> None:
 
 def remove_intent(folder: Path) -> None:
     """Remove `run.json`: the manifest stands in its place now."""
-    with store_errors("remove", folder / INTENT):
-        (folder / INTENT).unlink(missing_ok=True)
+    remove_file(folder / INTENT)
 
 
 def read_intent(folder: Path) -> Intent | None:
@@ -59,15 +60,13 @@ def read_intent(folder: Path) -> Intent | None:
     Raises StoreError when the file there cannot be read.
     """
     path = folder / INTENT
-    if path.is_file():
-        with store_errors("read", path):
-            text = path.read_bytes()
+    if (text := content_of(path)) is not None:
         try:
             content = json.loads(text)
             return Intent(Origin(**content["origin"]), content["options"], content["rows"], content["parts"])
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"{path} is damaged ({error!r}): run it again with --force") from error
-    if (folder / MANIFEST).is_file():
+    if is_there(folder / MANIFEST):
         return intent_of(read_manifest(folder))
     return None
 
@@ -78,14 +77,30 @@ def intent_of(manifest: Manifest) -> Intent:
 
 
 def finished_parts(folder: Path, parts: tuple[Part, ...]) -> dict[int, Receipt]:
-    """Receipts of the parts that stand in `folder` as they were written: same rows, size and SHA-256."""
-    found: dict[int, Receipt] = {}
-    for part in parts:
-        path = folder / "receipts" / f"{Path(part.file).stem}.json"
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            receipt = Receipt(**json.loads(path.read_bytes()))
-            stored = folder / part.file
-            whole = (receipt.number, receipt.file) == (part.number, part.file)
-            if whole and stored.stat().st_size == receipt.bytes and sha256_of(stored) == receipt.sha256:
-                found[part.number] = receipt
-    return found
+    """Receipts of the parts that stand in `folder` as they were written: same rows, size and SHA-256.
+
+    Raises StoreError where an object store does not say: parts that stand are not written again for that.
+    """
+    return {part.number: receipt for part in parts if (receipt := _standing(folder, part)) is not None}
+
+
+def _standing(folder: Path, part: Part) -> Receipt | None:
+    """The receipt of a part that stands as it was written, else None."""
+    path = folder / "receipts" / f"{Path(part.file).stem}.json"
+    with store_errors("read", path), contextlib.suppress(_lost(folder), ValueError, TypeError):
+        receipt = Receipt(**json.loads(path.read_bytes()))
+        if (receipt.number, receipt.file) == (part.number, part.file) and _as_written(folder, receipt):
+            return receipt
+    return None
+
+
+def _as_written(folder: Path, receipt: Receipt) -> bool:
+    path = folder / receipt.file
+    with store_errors("read", path), contextlib.suppress(_lost(folder)):
+        return path.stat().st_size == receipt.bytes and sha256_of(path) == receipt.sha256
+    return False
+
+
+def _lost(folder: Path) -> type[OSError]:
+    """What means that a file has to be written anew: whatever a disk says, of a store only that it is not there."""
+    return FileNotFoundError if is_remote(folder) else OSError

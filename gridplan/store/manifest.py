@@ -14,6 +14,7 @@ from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.files import FileRecord, Receipt, store_errors, sync_folder, write_text
 from gridplan.store.layout import Layout
+from gridplan.store.objects import content_of
 from gridplan.store.place import is_remote, place_of, sizes_below
 
 __all__ = ["MANIFEST", "Attr", "Manifest", "Origin", "read_manifest", "write_manifest"]
@@ -78,7 +79,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
         "attrs": dict(manifest.attrs),
     }
     for name in ("facts", "receipts", "dims"):
-        if (folder / name).is_dir():
+        if not is_remote(folder) and (folder / name).is_dir():
             sync_folder(folder / name)
     path = folder / MANIFEST
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -128,15 +129,12 @@ def _remembered_text(folder: Path, text: bytes) -> Manifest:
 
 def _text(folder: Path) -> bytes:
     """The manifest of a cube in an object store."""
-    try:
-        with store_errors("read", folder / MANIFEST):
-            return (folder / MANIFEST).read_bytes()
-    except StoreError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            raise StoreError(
-                f"{folder} has no {MANIFEST}: it holds no finished cube; --resume finishes a run that was stopped there"
-            ) from None
-        raise
+    text = content_of(folder / MANIFEST)
+    if text is None:
+        raise StoreError(
+            f"{folder} has no {MANIFEST}: it holds no finished cube; --resume finishes a run that was stopped there"
+        )
+    return text
 
 
 def _read(folder: Path) -> Manifest:

@@ -11,10 +11,14 @@ from pathlib import Path, PurePath
 from typing import Any, cast
 
 from gridplan.errors import MissingExtraError, StoreError, suggestion
+from gridplan.store.refusals import no_bucket
 
 __all__ = ["file_system", "is_address", "is_cube_place", "is_remote", "place_of", "sizes_below"]
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
+
+_WITH_BUCKETS = ("s3", "s3a", "gs", "gcs")
+"""Stores whose addresses begin with the name of a bucket."""
 
 
 def is_address(text: object) -> bool:
@@ -45,6 +49,8 @@ def place_of(target: str | Path) -> Path:
         return Path(target.removeprefix("file://"))
     if find_spec("upath") is None:
         raise MissingExtraError("object stores are reached through fsspec and universal-pathlib", "cloud")
+    if protocol in _WITH_BUCKETS and not target[len(protocol) + len("://") :].strip().partition("/")[0]:
+        raise StoreError(f"{target} names no bucket: {protocol}://bucket/cube is due")
     from fsspec import available_protocols
     from upath import UPath
 
@@ -70,13 +76,18 @@ def file_system(path: Path) -> tuple[Any, Any]:
 
 
 def sizes_below(folder: Path) -> dict[str, int]:
-    """Every file below a place in an object store, by its path from there, with its size; no listing is kept."""
+    """Every file below a place in an object store, by its path from there, with its size; no listing is kept.
+
+    Raises what the library of the store raises, also where there is no such bucket; nothing below is an empty answer.
+    """
     remote: Any = folder
     remote.fs.invalidate_cache()
     root = str(remote.path).rstrip("/")
     try:
         found = remote.fs.find(root, detail=True)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if no_bucket(error):
+            raise
         return {}
     return {str(name)[len(root) :].lstrip("/"): int(about["size"]) for name, about in found.items()}
 

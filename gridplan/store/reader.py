@@ -17,6 +17,7 @@ from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import Column
 from gridplan.store.files import store_errors
 from gridplan.store.layout import Layout
+from gridplan.store.objects import is_there
 from gridplan.store.place import file_system
 from gridplan.store.slices import own_box
 
@@ -79,7 +80,7 @@ def stored_part(folder: Path, layout: Layout, part: Part) -> pq.ParquetFile:
     path = folder / part.file
     text = [column.name for column in layout.columns if column.dtype == "string"]
     with reading(path):
-        if not path.is_file():
+        if not is_there(path):
             raise StoreError(f"{path} is missing: run it again with --resume")
         where, files = file_system(path)
         found = pq.read_metadata(where, filesystem=files)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from gridplan.errors import StoreError
 from gridplan.store.files import store_errors
 from gridplan.store.inside import INTENT
+from gridplan.store.objects import remove_file, remove_files
 from gridplan.store.place import sizes_below
 
 __all__ = ["claim_remote"]
@@ -38,14 +38,6 @@ def claim_remote(folder: Path, force: bool = False, resume: bool = False) -> Non
         what, mend = ("a cube", "") if _MANIFEST in found else ("an unfinished run", "finish it with --resume, ")
         raise StoreError(f"{folder} already holds {what}; {mend}replace it with --force or give another place")
     if not resume:
-        _remove(folder, sorted(found, key=lambda name: name != _MANIFEST))
-
-
-def _remove(folder: Path, names: list[str]) -> None:
-    """Remove these files in their order, the first one before all others."""
-    remote: Any = folder
-    with store_errors("write to", folder):
-        for some in (names[:1], names[1:]):
-            if some:
-                remote.fs.rm([f"{str(remote.path).rstrip('/')}/{name}" for name in some])
-        remote.fs.invalidate_cache()
+        if _MANIFEST in found:
+            remove_file(folder / _MANIFEST)
+        remove_files(folder, sorted(found.keys() - {_MANIFEST}))

@@ -116,6 +116,9 @@ def test_addresses() -> None:
     assert place_of("cubes/s3") == Path("cubes/s3")
     with pytest.raises(StoreError, match="nothing-such://x is no address"):
         place_of("nothing-such://x")
+    for text in ("s3://", "s3:///cube", "gs://"):
+        with pytest.raises(StoreError, match=r"names no bucket: (s3|gs)://bucket/cube is due"):
+            place_of(text)
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from gridplan.errors import StoreError
 from gridplan.store.blocks import Part
 from gridplan.store.files import Receipt
 from gridplan.store.inside import INTENT
+from gridplan.store.objects import content_of
 from gridplan.store.parquet import WriteOptions
 from gridplan.store.place import place_of
 
@@ -49,7 +50,7 @@ def plan_part(recipe: Recipe, number: int, receipt: Receipt | None) -> tuple[Rec
     """
     check_version(recipe.version)
     target = place_of(recipe.target)
-    if not (target / INTENT).is_file():
+    if content_of(target / INTENT) is None:
         said = f"a worker does not see {recipe.target}: the folder must be one that all workers share, under one path"
         raise StoreError(said)
     parts, planner = kept(recipe.key, lambda: _planner(recipe))
