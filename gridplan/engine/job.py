@@ -36,6 +36,7 @@ class Job:
         self.progress = progress or (lambda _: None)
         self._shared = hoist(inputs, plan)
         self._summaries: list[Summary] = []
+        self._failed: Exception | None = None
 
     def write(self, parts: tuple[Part, ...], kept: Mapping[int, Receipt], workers: int) -> tuple[Receipt, ...]:
         """Write every part that is not `kept`; receipts in the order of the parts."""
@@ -72,10 +73,24 @@ class Job:
                 except BaseException:
                     begun.discard()
                     raise
-            last.append(disk.submit(begun.land))
+            last.append(disk.submit(self._land, begun))
             return last[0].result
 
         return write
+
+    def _land(self, begun: Unlanded) -> Receipt:
+        """Land a part, unless one before it failed: a store that is busy is asked in vain for long, and once is enough.
+
+        Parts land one after the other, on one thread.
+        """
+        if self._failed is not None:
+            begun.discard()
+            raise self._failed
+        try:
+            return begun.land()
+        except Exception as error:
+            self._failed = error
+            raise
 
 
 class PartPlanner:
