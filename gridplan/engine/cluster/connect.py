@@ -20,6 +20,9 @@ __all__ = ["check_scheduler", "connected", "needs_distributed"]
 CONNECT_S = 10
 """Seconds after which a scheduler that does not answer is said not to (policy)."""
 
+_NOTHING = logging.CRITICAL + 1
+"""A level that no message of a library has."""
+
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
 
@@ -72,7 +75,7 @@ def _quiet() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in {*known, *names}]
     before = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
+        logger.setLevel(_NOTHING)
     try:
         yield
     finally:
@@ -100,7 +103,14 @@ def _local_cluster(processes: int) -> Any:
 
     try:
         return LocalCluster(
-            n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+            n_workers=processes,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=None,
+            # Without a dashboard it would still take a port that others want, and warn where they have it.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=_NOTHING,  # of these processes too, which write where this one does
         )
     except RuntimeError as error:
         said = 'a program that asks for them is a file, and asks below `if __name__ == "__main__":`'
