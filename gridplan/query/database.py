@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridplan.errors import ContractError, MissingExtraError, Problem, StoreError
+from gridplan.errors import ContractError, MissingExtraError, Problem, RefusedError, StoreError
 from gridplan.store.place import file_system, is_remote
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _FEW = 4
 
 ROWS_PER_BATCH = 65_536
 """Rows handed over at once (policy): some 60 MB of a cube with all its columns."""
+
+_REFUSED = re.compile(r"(Refused|Store)Error: (cannot read .*)")
+"""What `ToldFiles` says, in the traceback that DuckDB makes of it."""
 
 
 def needs_sql() -> None:
@@ -50,7 +54,9 @@ def open_database(memory: str | None = None, folder: Path | None = None) -> duck
     # It would guess that a table of groups is as long as the cube, and keep the cube in memory to join the two.
     db.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     if folder is not None and is_remote(folder):
-        db.register_filesystem(file_system(folder)[1])
+        from gridplan.query.told_files import ToldFiles
+
+        db.register_filesystem(ToldFiles(file_system(folder)[1], skip_instance_cache=True))
     with contextlib.suppress(duckdb.CatalogException):  # older versions have no such setting
         db.execute("SET parquet_metadata_cache = true")
     return db
@@ -95,6 +101,8 @@ def duckdb_errors(folder: Path, doing: str = "read") -> Iterator[None]:
     except (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.BinderException) as error:
         raise ContractError([Problem(_said(error), key="where")]) from error
     except duckdb.Error as error:
+        if refused := _REFUSED.search(str(error)):
+            raise (RefusedError if refused[1] == "Refused" else StoreError)(refused[2]) from error
         said = str(error).splitlines()[0]
         hint = "; `gridplan verify` finds a damaged file" if doing == "read" else ""
         raise StoreError(f"{folder} cannot be {doing}: {said}{hint}") from error
