@@ -1,13 +1,15 @@
-"""A scheduler and workers as processes of their own, as on a cluster, that a test may kill."""
+"""Machines that a test may kill, as on a cluster; an object store that refuses what a test tells it to."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +17,18 @@ from pathlib import Path
 
 import pytest
 
+import gridplan
+
 pytest.importorskip("distributed")
+
+# `--import-mode=importlib` puts no test folder on sys.path; the tests of this one share modules.
+sys.path.append(str(Path(__file__).parent))
+
+from faulty_store import FaultyStore, known, moto_server
+from refused import BUCKET, PARTS
+
+GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
+RATES = "arrival_rate: {geomspace: [0.1, 100, 10]}"
 
 _SERVE = """
 import asyncio, sys
@@ -100,3 +113,54 @@ def waited(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 def until_fixture() -> Callable[..., None]:
     """`until(lambda: ..., seconds)`."""
     return waited
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[FaultyStore]:
+    """The way to moto's S3; programs find it by their environment and do not ask twice of their own."""
+    for needed in ("s3fs", "moto.server"):
+        pytest.importorskip(needed)
+    with moto_server() as behind, FaultyStore(behind).listening() as store, known(store.address, BUCKET, attempts=1):
+        yield store
+
+
+@pytest.fixture
+def store(served: FaultyStore) -> Iterator[FaultyStore]:
+    """The same with nothing refused yet."""
+    served.relent()
+    yield served
+    served.relent()
+
+
+@pytest.fixture(scope="module")
+def four_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The quickstart with 100 arrival rates and few measures: four parts."""
+    path = tmp_path_factory.mktemp("grid") / "wide.yaml"
+    text = GRID.read_text(encoding="utf-8").replace(RATES, "arrival_rate: {geomspace: [0.1, 100, 100]}")
+    path.write_text(f"{text}\noutputs: [status, gpus, usd_per_mtok_output, priced_by]\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def local(four_parts: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The MD5 of every file that a run writes to a folder."""
+    folder = tmp_path_factory.mktemp("local") / "cube"
+    assert gridplan.run(gridplan.load_grid(four_parts), folder).parts == PARTS
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.md5(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    """A place of the test's own."""
+    return f"s3://{BUCKET}/{tmp_path.name}"
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files of this process go, and of those that it starts."""
+    path = tmp_path / "scratch"
+    path.mkdir()
+    monkeypatch.setenv("TMPDIR", str(path))
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    return path
