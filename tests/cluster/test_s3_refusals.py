@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from refused import ASKED, PARTS, RESUME, SAID, hashes, left_behind, own_process
 
 import gridplan
 from gridplan.engine.cluster import spread as cluster_spread
+from gridplan.engine.cluster.connect import connected
 from gridplan.engine.cluster.recipe import Recipe, plan_part
 from gridplan.errors import RefusedError, StoreError
 from gridplan.store import verify_cube
@@ -192,6 +194,20 @@ def test_on_a_cluster_a_store_that_stays_busy_ends_the_run(
     assert "manifest.json" not in sizes_below(place_of(address))
     gridplan.run(gridplan.load_grid(four_parts), address, resume=True)
     assert hashes(address) == local
+
+
+def test_what_a_killed_process_of_this_machine_was_writing_goes_with_it(scratch: Path) -> None:
+    """A worker in the middle of asking a store again is not waited for."""
+    with connected("local:1") as client:
+        place = Path(client.submit(_left_open).result())
+        assert place.is_relative_to(scratch)
+        assert place.is_file()
+    assert not place.exists()
+    assert left_behind(scratch) == []
+
+
+def _left_open() -> str:
+    return tempfile.mkstemp(prefix="gridplan-")[1]
 
 
 def test_a_worker_that_may_not_read_says_so(store: FaultyStore, four_parts: Path, address: str) -> None:

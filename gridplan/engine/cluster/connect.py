@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from gridplan.engine.workers import default_workers
@@ -98,20 +99,30 @@ def _client(where: Any, said: str) -> Iterator[Client]:
         client.close(timeout=CONNECT_S)
 
 
-def _local_cluster(processes: int) -> Any:
+@contextmanager
+def _local_cluster(processes: int) -> Iterator[Any]:
+    """A scheduler and processes of this machine, with a folder for temporary files that goes with them.
+
+    A process that has not let go of its part when the run ends is killed, and removes no file itself.
+    """
     from distributed import LocalCluster
 
-    try:
-        return LocalCluster(
-            n_workers=processes,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            memory_limit=None,
-            # Without a dashboard it would still take a port that others want, and warn where they have it.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=_NOTHING,  # of these processes too, which write where this one does
-        )
-    except RuntimeError as error:
-        said = 'a program that asks for them is a file, and asks below `if __name__ == "__main__":`'
-        raise StoreError(f"{processes} local processes could not be started ({error}): {said}") from None
+    with TemporaryDirectory(prefix="gridplan-", ignore_cleanup_errors=True) as scratch:
+        try:
+            cluster = LocalCluster(
+                n_workers=processes,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=None,
+                local_directory=scratch,
+                env={"TMPDIR": scratch},
+                # Without a dashboard it would still take a port that others want, and warn where they have it.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                silence_logs=_NOTHING,  # of these processes too, which write where this one does
+            )
+        except RuntimeError as error:
+            said = 'a program that asks for them is a file, and asks below `if __name__ == "__main__":`'
+            raise StoreError(f"{processes} local processes could not be started ({error}): {said}") from None
+        with cluster:
+            yield cluster
