@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gridplan import formulas
     from gridplan.contract import load_grid, loads_grid
+    from gridplan.engine.cluster.current import cluster
     from gridplan.engine.evaluate import evaluate
     from gridplan.engine.fleets.pair import pair
     from gridplan.engine.fleets.pool import pool
@@ -53,6 +54,7 @@ _OF_CUBES = ("evaluate", "open_cube")
 _PLACES = {
     "load_grid": "gridplan.contract",
     "loads_grid": "gridplan.contract",
+    "cluster": "gridplan.engine.cluster.current",
     "evaluate": "gridplan.engine.evaluate",
     "reduce": "gridplan.engine.reduce",
     "run": "gridplan.engine.run",
@@ -100,6 +102,7 @@ __all__ = [
     "break_even",
     "charts",
     "cheapest",
+    "cluster",
     "diff",
     "elasticities",
     "evaluate",

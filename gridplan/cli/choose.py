@@ -16,6 +16,7 @@ from gridplan.cli.choice_options import (
 )
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
+from gridplan.cli.scheduler_option import on_scheduler
 from gridplan.cli.study_options import (
     at_option,
     check_output,
@@ -53,6 +54,7 @@ _OPTIONS = {
 @mixed_option
 @at_option
 @output_options()
+@on_scheduler
 def command(
     source: str,
     measure: str | None,

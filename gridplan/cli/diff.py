@@ -10,6 +10,7 @@ import click
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
+from gridplan.cli.scheduler_option import on_scheduler
 from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, names_of, output_options
 from gridplan.store.place import is_cube_place
 
@@ -34,6 +35,7 @@ _OPTIONS = {"measures": "--measure", "at": "--at"}
 )
 @at_option
 @output_options((".json",))
+@on_scheduler
 def command(
     a: str,
     b: str,

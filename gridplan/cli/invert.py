@@ -9,6 +9,7 @@ import click
 
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
+from gridplan.cli.scheduler_option import on_scheduler
 from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
 from gridplan.errors import ContractError, Problem
 
@@ -66,6 +67,7 @@ _OPTIONS = {
     help="Axes that stay; of the others the best of what is chosen, the worst of what is not.",
 )
 @output_options()
+@on_scheduler
 def command(
     grid: str,
     target: str,

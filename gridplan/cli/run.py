@@ -13,6 +13,7 @@ import click
 
 from gridplan.cli.catalog_option import catalog_option, say_folder
 from gridplan.cli.outputs_option import outputs_option
+from gridplan.cli.scheduler_option import scheduler_option
 from gridplan.cli.survivor_rows import labels_text, survivor_rows
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace a cube that is already there.")
 @click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
-@click.option(
-    "--scheduler", default=None, metavar="tcp://HOST:PORT|local[:N]", help="Plan on a cluster of dask.distributed."
-)
+@scheduler_option
 @click.option("--max-cells", type=click.IntRange(min=1), default=None, help="Refuse larger grids (default 2e9).")
 @outputs_option
 @click.option("--drop-infeasible", is_flag=True, help="Leave out the rows of cells without a plan.")

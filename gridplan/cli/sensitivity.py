@@ -10,6 +10,7 @@ import click
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
 from gridplan.cli.output import write_block
+from gridplan.cli.scheduler_option import on_scheduler
 from gridplan.cli.study_options import (
     at_option,
     check_output,
@@ -56,6 +57,7 @@ INDEX_SAMPLES = 8_192
 @click.option("--seed", type=click.IntRange(min=0), default=None, help="Of the samples (default 0).")
 @at_option
 @output_options(_SUFFIXES)
+@on_scheduler
 def command(
     source: str,
     measure: str,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gridplan.cli.named_options import named_as_options
+from gridplan.cli.scheduler_option import on_scheduler
 from gridplan.cli.study_options import check_output, json_text, names_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _OPTIONS = {name: f"--{name}" for name in ("where", "by", "measure", "agg")}
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", default=None, type=click.Path(), help="Write a .csv, .json, .parquet or .md file.")
 @click.option("--force", is_flag=True, help="Replace the file of -o.")
+@on_scheduler
 def command(
     folder: str,
     where: tuple[str, ...],

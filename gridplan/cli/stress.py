@@ -6,6 +6,7 @@ import click
 
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
+from gridplan.cli.scheduler_option import on_scheduler
 from gridplan.cli.study_options import at_option, check_output, json_text, loaded_grid, output_options, say_warnings
 
 __all__ = ["command"]
@@ -18,6 +19,7 @@ _OPTIONS = {"library": "--library", "at": "--at"}
 @click.option("--library", is_flag=True, help="Add the standard scenarios that fit the grid.")
 @at_option
 @output_options()
+@on_scheduler
 def command(
     grid: str, library: bool, at: tuple[str, ...], output: str | None, force: bool, catalog: str | None, as_json: bool
 ) -> None:

@@ -8,6 +8,7 @@ from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
+from gridplan.engine.cluster.current import scheduler_in_use
 from gridplan.engine.columns import Plan, asked, plan_columns
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
@@ -75,13 +76,21 @@ def evaluate(
 def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:
     """Arrays of all given columns over the whole cube, of size 1 along dimensions they do not depend on.
 
-    They are filled block by block: what a step makes is read by the next ones while it is in cache.
+    They are filled block by block: what a step makes is read by the next ones while it is in cache. Inside of
+    `gridplan.cluster` the blocks of a cube of several are planned there.
     """
     shared = hoist(inputs, plan)
     arrays = {name: array.copy() for name, array in shared.columns.items()}
     if not shared.steps:
         return arrays
-    evaluator, layout = BlockEvaluator(inputs, plan, shared), plan.layout
+    layout, scheduler = plan.layout, scheduler_in_use()
+    if scheduler is not None and layout.cells > BLOCK_CELLS:
+        from gridplan.engine.cluster.arrays import blocks_on
+
+        for block, planned in blocks_on(scheduler, inputs, plan):
+            put_block(arrays, layout.block, block, planned.items(), layout)
+        return arrays
+    evaluator = BlockEvaluator(inputs, plan, shared)
     for block in cut(layout.block, BLOCK_CELLS):
         put_block(arrays, layout.block, block, evaluator.stream(block), layout)
     return arrays

@@ -15,6 +15,7 @@ from gridplan.chain.graph import Array
 from gridplan.contract.grid import Grid
 from gridplan.dictionary import all_measures, dictionary
 from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
+from gridplan.engine.cluster.current import scheduler_in_use
 from gridplan.engine.cluster.fold import FoldRecipe, folded_on
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.folds import Fold, add_block, folds_of
@@ -109,6 +110,8 @@ def reduce(
         return work
 
     tasks = list(cut(layout.block, TASK_CELLS))
+    if scheduler is None and workers is None:
+        scheduler = scheduler_in_use()
     if scheduler is None:
         results = spread(tasks, make, workers or default_workers())
     else:

@@ -12,6 +12,7 @@ from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.cluster.connect import check_scheduler, needs_distributed
+from gridplan.engine.cluster.current import scheduler_in_use
 from gridplan.engine.cluster.parts import write_parts
 from gridplan.engine.cluster.recipe import Recipe
 from gridplan.engine.columns import Plan, asked, plan_columns
@@ -123,7 +124,8 @@ def run(
     single_file
         Write one part whatever the size.
     workers
-        Threads that plan and write different parts at once; as many as cores by default.
+        Threads that plan and write different parts at once; as many as cores by default, or the cluster of
+        `gridplan.cluster` inside of its block.
     scheduler
         Plan on a cluster of dask.distributed in place of threads: the address of its scheduler (`tcp://host:8786`), or
         `local` or `local:4` for processes of this machine. All workers must see `folder` under the same path.
@@ -142,6 +144,8 @@ def run(
     """
     if force and resume:
         raise StoreError("force replaces and resume continues: give one of them")
+    if scheduler is None and workers is None:
+        scheduler = scheduler_in_use()
     if scheduler is not None:
         check_scheduler(scheduler)
         needs_distributed()

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridplan.engine.cluster.current import scheduler_in_use
 from gridplan.errors import ContractError, Problem, suggestion
 from gridplan.query.answer import AnswerColumn, Query
 from gridplan.query.database import batches, duckdb_errors
 from gridplan.query.doubts import Doubts, doubts_of
-from gridplan.query.select import AGGREGATES, cells_query, grouped_query
-from gridplan.query.source import asked_of, source_of
+from gridplan.query.rounds import Rounds
+from gridplan.query.select import AGGREGATES, cells_query, cells_rounds, grouped_query, grouped_rounds
+from gridplan.query.source import Source, asked_of, source_of
 from gridplan.query.table import Table
 from gridplan.query.text import names_in
-from gridplan.query.winners import WINNERS, Contest, winners_query
+from gridplan.query.winners import WINNERS, Contest, winners_query, winners_rounds
 from gridplan.store.columns import Column
 
 if TYPE_CHECKING:
-    import duckdb
     import pandas as pd
     import pyarrow as pa
 
@@ -40,7 +41,8 @@ class Slice:
     doubts: Doubts
     warnings: list[str]
     """What is worth knowing; all of it once the answer was read."""
-    _db: duckdb.DuckDBPyConnection
+    _source: Source
+    _rounds: Rounds
 
     @property
     def sql(self) -> str:
@@ -54,25 +56,36 @@ class Slice:
 
     def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
         """The answer, or its first rows; None for null. Raises StoreError for a damaged file."""
-        with duckdb_errors(self.table.folder):
-            answer = self._db.execute(self.sql)
-            found = answer.fetchall() if most is None or self.doubts.measures else answer.fetchmany(most)
-        width = len(self.columns)
-        counts = [sum(row[place] for row in found) for place in range(width, width + len(self.doubts.measures))]
-        self.warnings += self.doubts.warnings(counts)
-        return [row[:width] for row in found[:most]]
+        found: list[tuple[Any, ...]] = []
+        for batch in self.batches():
+            found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            if most is not None and len(found) >= most and not self.doubts.measures:
+                break
+        return found[:most]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The answer as batches of Arrow. Raises StoreError for a damaged file."""
+        """The answer as batches of Arrow; inside of `gridplan.cluster` its workers read the files.
+
+        Raises StoreError for a damaged file.
+        """
         import pyarrow.compute as pc
 
         width = len(self.columns)
         counts = [0] * len(self.doubts.measures)
         with duckdb_errors(self.table.folder):
-            for batch in batches(self._db, self.sql):
+            for batch in self._answer():
                 counts = [count + (pc.sum(batch[width + at]).as_py() or 0) for at, count in enumerate(counts)]
                 yield batch.select(range(width))
         self.warnings += self.doubts.warnings(counts)
+
+    def _answer(self) -> Iterator[pa.RecordBatch]:
+        scheduler = scheduler_in_use()
+        if scheduler is None:
+            return iter(batches(self._source.db, self.sql))
+        from gridplan.query.on_cluster import batches_on
+
+        files = [part.file for part in self._source.parts]
+        return batches_on(scheduler, self.table.folder, files, self._rounds)
 
 
 def open_slice(
@@ -92,14 +105,15 @@ def open_slice(
     source = source_of(table, condition)
     doubts = doubts_of(table, condition) if agg in _EXTREMES else Doubts()
     if agg is None:
-        query = cells_query(source, measures)
+        query, rounds = cells_query(source, measures), cells_rounds(source, measures)
     elif agg in WINNERS:
         others = [c for c in table.columns if c.role == "axis" and c not in (*kept, *measures)]
         contest = Contest(kept, [*measures, *others], agg, f"count_{measures[0].name}", doubts=doubts)
-        query = winners_query(source, contest)
+        query, rounds = winners_query(source, contest), winners_rounds(source, contest)
     else:
-        query = grouped_query(source, kept, measures, agg, doubts)
-    return Slice(table, query, doubts, list(_warnings(table)), source.db)
+        grouped = (source, kept, measures, agg, doubts)
+        query, rounds = grouped_query(*grouped), grouped_rounds(*grouped)
+    return Slice(table, query, doubts, list(_warnings(table)), source, rounds)
 
 
 def slice_cube(
@@ -110,6 +124,8 @@ def slice_cube(
     agg: str | None = None,
 ) -> pd.DataFrame:
     """A slice of the cube in `folder`; only the files that hold rows of it are opened.
+
+    Inside of `gridplan.cluster` its workers read them; sums and means may differ in their last digits then.
 
     Parameters
     ----------

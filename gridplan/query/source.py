@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     import duckdb
 
     from gridplan.query.where import Where
+    from gridplan.store.blocks import Part
 
 __all__ = ["Source", "asked_of", "source_of"]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows of an answer are: `files` is the first argument of `read_parquet`."""
+    """Where the rows of an answer are: in `parts`; `files` is the first argument of `read_parquet` that names them."""
 
     table: Table
     where: Where
     files: str
     db: duckdb.DuckDBPyConnection
+    parts: Sequence[Part]
 
 
 def asked_of(folder: str | Path, where: str | Iterable[str]) -> tuple[Table, Where, list[Problem]]:
@@ -54,4 +56,4 @@ def source_of(table: Table, where: Where, memory: str | None = None) -> Source:
     check_condition(db, table, where)
     parts = held_parts(table, held_positions(db, table, where))
     table.check(parts)
-    return Source(table, where, files_sql(table, parts), db)
+    return Source(table, where, files_sql(table, parts), db, parts)

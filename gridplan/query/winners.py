@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gridplan.query.answer import AnswerColumn, Query, counted, like
 from gridplan.query.doubts import Doubts
 from gridplan.query.order import PLACE, grouped_order, rank_of
+from gridplan.query.rounds import Round, Rounds, whole_sum
 from gridplan.query.source import Source
 from gridplan.query.text import listed, name_sql, read_sql
 from gridplan.store.columns import Column
 
-__all__ = ["TIE", "WINNERS", "Contest", "winners_query"]
+__all__ = ["TIE", "WINNERS", "Contest", "winners_query", "winners_rounds"]
 
 WINNERS = {"argmin": "min", "argmax": "max"}
 
@@ -62,7 +63,64 @@ def winners_query(source: Source, contest: Contest) -> Query:
     The row holds what the winner carries, null where no cell is a candidate. Of cells that tie, within 1e-9, the first
     in the order of the cube wins, and `ties` counts the others.
     """
-    ranks = [name_sql(rank) for column in contest.by if (rank := rank_of(source.table, column)) is not None]
+    ranks = _ranks(source, contest)
+    parts = [_cells(source, contest, ranks), f"e AS (\n  {_extremes(contest, ranks)}\n)"]
+    sql = f"WITH {', '.join(parts)}, w AS (\n  {_first_of_ties(contest)}\n)\n{_joined(source, contest)}"
+    columns = (
+        *map(like, (*contest.by, *contest.carried)),
+        *([AnswerColumn("place", "int64")] if contest.places else []),
+        counted("ties", "other cells of this row with the same value"),
+        counted("cells", "cells of this row"),
+        counted(contest.known, "cells of this row that were compared"),
+    )
+    return Query(sql, columns)
+
+
+def winners_rounds(source: Source, contest: Contest) -> Rounds:
+    """The same, found of some files at a time: the extremes first, then the first cell of each that reaches them.
+
+    Raises ValueError for a contest of ranks, whose first rank is known once all files are.
+    """
+    if contest.first_rank:
+        raise ValueError("a contest of ranks is asked of all files at once")
+    ranks, placed = _ranks(source, contest), replace(contest, places=True)
+
+    def cells(files: str) -> str:
+        return f"WITH {_cells(replace(source, files=files), contest, ranks)}"
+
+    grouped = _group(contest.keys)
+    counts = ["cells", "known", *contest.doubts.columns]
+    extremes = [
+        f"{WINNERS[contest.aggregate]}(extreme) AS extreme",
+        *(f"{whole_sum(name)} AS {name}" for name in counts),
+        *(f"min({rank}) AS {rank}" for rank in ranks),
+    ]
+    firsts = ["arg_min(winner, first_place) AS winner", "min(first_place) AS first_place"]
+    firsts.append(f"{whole_sum('tied')} AS tied")
+    return Rounds(
+        (
+            Round(
+                "e",
+                lambda files: f"{cells(files)} {_extremes(contest, ranks)}",
+                f"SELECT {', '.join([*contest.keys, *extremes])} FROM found{grouped}",
+            ),
+            Round(
+                "w",
+                lambda files: f"{cells(files)} {_first_of_ties(placed)}",
+                f"SELECT {', '.join([*contest.keys, *firsts])} FROM found{grouped or ' HAVING count(*) > 0'}",
+            ),
+        ),
+        _joined(source, contest),
+    )
+
+
+def _ranks(source: Source, contest: Contest) -> list[str]:
+    """Columns that put the labels of `by` in order."""
+    return [name_sql(rank) for column in contest.by if (rank := rank_of(source.table, column)) is not None]
+
+
+def _joined(source: Source, contest: Contest) -> str:
+    """The answer from `e`, the extremes, and `w`, the winners."""
     given = [
         *(f"e.{key}" for key in contest.keys),
         *(f"winner.{name} AS {name}" for name in contest.names),
@@ -71,19 +129,11 @@ def winners_query(source: Source, contest: Contest) -> Query:
     ]
     order = grouped_order(source.table, contest.by, "e.{}", "e.{}")
     lines = [
-        f"WITH {_cells(source, contest, ranks)}, {_extremes(contest, ranks)}, {_first_of_ties(contest)}",
         f"SELECT {', '.join(given)}",
         f"FROM e LEFT JOIN w ON {_same(contest.keys, 'w')}",
         *([f"ORDER BY {', '.join(order)}"] if order else []),
     ]
-    columns = (
-        *map(like, (*contest.by, *contest.carried)),
-        *([AnswerColumn("place", "int64")] if contest.places else []),
-        counted("ties", "other cells of this row with the same value"),
-        counted("cells", "cells of this row"),
-        counted(contest.known, "cells of this row that were compared"),
-    )
-    return Query("\n".join(lines), columns)
+    return "\n".join(lines)
 
 
 def _cells(source: Source, contest: Contest, ranks: Sequence[str]) -> str:
@@ -102,7 +152,7 @@ def _cells(source: Source, contest: Contest, ranks: Sequence[str]) -> str:
 
 
 def _extremes(contest: Contest, ranks: Sequence[str]) -> str:
-    """`e`: for each row of the answer the extreme, how many cells there are, and how many are compared."""
+    """For each row of the answer the extreme, how many cells there are, and how many are compared."""
     extreme = f"{WINNERS[contest.aggregate]}({contest.names[0]})"
     figures = [
         f"{extreme} FILTER (WHERE candidate) AS extreme",
@@ -119,11 +169,11 @@ def _extremes(contest: Contest, ranks: Sequence[str]) -> str:
         ]
     figures += [*contest.doubts.counts("candidate"), *(f"min({rank}) AS {rank}" for rank in ranks)]
     selected = ", ".join([*contest.keys, *figures])
-    return f"e AS (\n  SELECT {selected}\n  FROM c{_group(contest.keys)}\n)"
+    return f"SELECT {selected}\n  FROM c{_group(contest.keys)}"
 
 
 def _first_of_ties(contest: Contest) -> str:
-    """`w`: the first of the cells that reach the extreme, and how many do; no row where there is no candidate."""
+    """The first of the cells that reach the extreme, and how many do; no row where there is no candidate."""
     sign = ("<=", "+") if contest.aggregate == "argmin" else (">=", "-")
     holds = f"c.candidate AND c.{contest.names[0]} {sign[0]} extreme {sign[1]} {TIE} * abs(extreme)"
     if contest.first_rank:
@@ -133,7 +183,7 @@ def _first_of_ties(contest: Contest) -> str:
     first = [f"arg_min(struct_pack({kept}), c.place) AS winner", *(["min(c.place) AS first_place"] * contest.places)]
     selected = ", ".join([*own, *first, "count(*) AS tied"])
     ending = _group(own) or " HAVING count(*) > 0"
-    return f"w AS (\n  SELECT {selected}\n  FROM c JOIN e ON {_same(contest.keys, 'c')}\n  WHERE {holds}{ending}\n)"
+    return f"SELECT {selected}\n  FROM c JOIN e ON {_same(contest.keys, 'c')}\n  WHERE {holds}{ending}"
 
 
 def _group(keys: Sequence[str]) -> str:

@@ -145,7 +145,7 @@ def _planned(
     index = label_positions(held, at)
     fixed = {name: held[name][place] for name, place in index.items()}
     cube = source.drop_vars([name for name in known if name not in (measure, BINDING)])
-    return cube.isel(index, drop=True), fixed
+    return cube.isel(index, drop=True).compute(), fixed
 
 
 def _shares(values: xr.DataArray, labels: Labels, weights: AxisWeights | None, of: Of) -> AxisShares:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,12 @@ CHUNK = 1 << 18
 MAX_EVALUATIONS = 1 << 26
 """Values kept (policy): 512 MB."""
 
-Function = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
+Columns = Mapping[str, NDArray[Any]]
+
+Function = Callable[[Columns], NDArray[Any]]
+
+Planned = Callable[[Iterable[Columns]], Iterator[NDArray[Any]]]
+"""The function at one piece of the samples after another."""
 
 
 def sobol_indices(
@@ -80,7 +85,7 @@ def sobol_indices(
     if not distributions:
         raise ContractError([Problem("name at least one input and its distribution", key="distributions")])
     parsed = parse_distributions(distributions)
-    values = _values(function, parsed, n, seed)
+    values = _values(lambda parts: map(function, parts), parsed, n, seed)
     return _table(saltelli_shares(*values, resamples=resamples, confidence=confidence, seed=seed), values, parsed, seed)
 
 
@@ -112,11 +117,11 @@ def input_indices(
         raise ContractError([Problem(f"{measure} is text and has no variance", key="measure")])
     study = study_of(grid, distributions, [measure], at, one_cell=True)
 
-    def function(values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        size = len(next(iter(values.values())))
-        return np.broadcast_to(study.cube(values, [measure])[measure].values.ravel(), (size,))
+    def planned(parts: Iterable[Columns]) -> Iterator[NDArray[Any]]:
+        for cube in study.cubes(parts, [measure]):
+            yield np.broadcast_to(cube[measure].values.ravel(), (cube.sizes["sample"],))
 
-    values = _values(function, study.distributions, n, seed)
+    values = _values(planned, study.distributions, n, seed)
     shares = saltelli_shares(*values, resamples=resamples, confidence=confidence, seed=seed)
     found = _table(shares, values, study.distributions, seed)
     warnings = [*study.warnings, *str(found.attrs["warnings"]).splitlines()]
@@ -125,7 +130,7 @@ def input_indices(
 
 
 def _values(
-    function: Function, distributions: Mapping[str, Distribution], n: int, seed: int
+    planned: Planned, distributions: Mapping[str, Distribution], n: int, seed: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Values at A, at B, and at A with each column of B."""
     check_count(n, "sobol")
@@ -135,22 +140,23 @@ def _values(
         raise ContractError([Problem(said, key="n")])
     points = next(points_of(2 * width, n, seed, "sobol", n))
     a, b = values_at(distributions, points[:, :width]), values_at(distributions, points[:, width:])
-    mixed = [_called(function, {**a, name: b[name]}) for name in distributions]
-    return _called(function, a), _called(function, b), np.stack(mixed)
+    size = min(CHUNK, n)
+    parts = (
+        {name: column[start : start + size] for name, column in columns.items()}
+        for columns in (a, b, *({**a, name: b[name]} for name in distributions))
+        for start in range(0, n, size)
+    )
+    found = np.stack([_checked(values, size) for values in planned(parts)]).reshape(width + 2, n)
+    return found[0], found[1], found[2:]
 
 
-def _called(function: Function, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The function at all rows, some at a time."""
-    size = len(next(iter(columns.values())))
-    parts = []
-    for start in range(0, size, CHUNK):
-        part = {name: column[start : start + CHUNK] for name, column in columns.items()}
-        values = np.asarray(function(part), dtype=np.float64)
-        if values.shape != (min(CHUNK, size - start),):
-            said = f"the function gives values of shape {values.shape} for {min(CHUNK, size - start)} samples"
-            raise ContractError([Problem(said, key="function")])
-        parts.append(values)
-    return np.concatenate(parts)
+def _checked(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """What a function gave for so many samples. Raises ContractError when it is something else."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != (size,):
+        said = f"the function gives values of shape {values.shape} for {size} samples"
+        raise ContractError([Problem(said, key="function")])
+    return values
 
 
 def _table(

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gridplan import __version__
 from gridplan.contract.grid import Grid
 from gridplan.engine.cell import cell_index
+from gridplan.engine.cluster.bench import check_version
+from gridplan.engine.cluster.current import scheduler_in_use
+from gridplan.engine.cluster.spread import in_order
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.evaluate import evaluate
 from gridplan.engine.field import Field
@@ -57,10 +62,28 @@ class Study:
         found = evaluate(moved_by(self.grid, self.distributions, values), measures)
         return found.isel(dict.fromkeys(self.dropped, 0), drop=True)
 
+    def cubes(self, pieces: Iterable[Columns], measures: Iterable[str]) -> Iterator[xr.Dataset]:
+        """The same at one piece of the samples after another; inside of `gridplan.cluster` its workers plan them."""
+        names, scheduler = tuple(measures), scheduler_in_use()
+        if scheduler is None:
+            for values in pieces:
+                yield self.cube(values, names)
+            return
+        name = f"gridplan-sample-{uuid4().hex[:12]}"
+        planned = in_order(scheduler, _cube, (self, names, __version__), pieces, lambda values: (values,), name)
+        yield from (cube for _, cube in planned)
+
     @property
     def at(self) -> str:
         """The labels that are fixed, as text."""
         return format_labels(self.fixed.items())
+
+
+def _cube(shared: tuple[Study, tuple[str, ...], str], values: Columns) -> xr.Dataset:
+    """The cube of one piece, where it arrives. Raises StoreError for a study of another version."""
+    study, names, version = shared
+    check_version(version)
+    return study.cube(values, names)
 
 
 def study_of(

@@ -87,11 +87,12 @@ def sample(
     chunk = 1 << max(0, min(n, CHUNK_CELLS // study.cells).bit_length() - 1)
     folds: dict[str, NumberFold | LabelFold] = {}
     cube: xr.Dataset | None = None
-    for points in points_of(len(study.distributions), n, seed, method, chunk):
-        cube = study.cube(values_at(study.distributions, points), dict.fromkeys([*names, STATUS]))
+    drawn = points_of(len(study.distributions), n, seed, method, chunk)
+    pieces = (values_at(study.distributions, points) for points in drawn)
+    for cube in study.cubes(pieces, dict.fromkeys([*names, STATUS])):
         folds = folds or _folds(cube, names, n)
         for name, fold in folds.items():
-            fold.add(_rows(cube, name, points.shape[0]))
+            fold.add(_rows(cube, name, cube.sizes["sample"]))
     assert cube is not None
     found = _dataset(cube, names, folds, percentiles)
     return found.assign_attrs(_about(study, n, seed, method, {name: folds[name] for name in names}))

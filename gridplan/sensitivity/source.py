@@ -69,10 +69,16 @@ def cube_of(
     else:
         axes = {str(name): source[name].values.tolist() for name in source.sizes}
         index = _asked(wanted, [*map(str, source.variables)], axes, at or {}, asked_as or {}, first, OF_A_CUBE)
-        cube = source.isel({name: [place] for name, place in index.items()})
+        cube = _computed(source.isel({name: [place] for name, place in index.items()}), [*wanted, *CHECKS, *optional])
     if PROVIDER in wanted and PROVIDER not in cube.variables:
         cube = _with_provider(cube, _providers_of(source))
     return cube
+
+
+def _computed(cube: xr.Dataset, names: Iterable[str]) -> xr.Dataset:
+    """A cube with what is asked in memory: of dask arrays all at once, so that a box is planned once for all of it."""
+    lazy = [name for name in (*names, *ASKED_CHECKS) if name in cube.variables and cube[name].chunks is not None]
+    return cube.assign(cube[list(dict.fromkeys(lazy))].compute()) if lazy else cube
 
 
 def _planned(

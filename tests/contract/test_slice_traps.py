@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from stored_cubes import in_parts
 
 import gridplan
 from gridplan.errors import ContractError, StoreError
 from gridplan.query.slice import open_slice
-from gridplan.store import write_manifest
-from gridplan.store.manifest import Manifest, read_manifest
 
 Folder = Callable[[str], Path]
 Cli = Callable[..., Any]
@@ -32,23 +31,7 @@ def parted(tmp_path_factory: pytest.TempPathFactory, grids: Path) -> Path:
     folder = tmp_path_factory.mktemp("parted") / "cube"
     loaded = gridplan.loads_grid(yaml.safe_dump(grid))
     gridplan.run(loaded, folder)
-    return split(folder, 40)
-
-
-def split(folder: Path, rows: int) -> Path:
-    """A cube written again in parts of so many rows."""
-    import gridplan.store as store
-    from gridplan.store.reader import read_columns
-    from gridplan.store.values import take_block
-
-    old = read_manifest(folder)
-    arrays = read_columns(folder, old.layout, old.parts, old.layout.given)
-    target = folder.with_name("parts")
-    parts = old.layout.parts(rows)
-    receipts = tuple(store.write_part(target, old.layout, part, take_block(arrays, part.block)) for part in parts)
-    shutil.copytree(folder / "dims", target / "dims")
-    write_manifest(target, Manifest(old.layout, old.origin, parts, receipts, old.dims, old.options, old.attrs))
-    return target
+    return in_parts(folder, folder.with_name("parts"), 40)
 
 
 @pytest.mark.parametrize(

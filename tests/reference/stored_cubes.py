@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +23,11 @@ from gridplan.store import (
     write_manifest,
     write_part,
 )
+from gridplan.store.manifest import read_manifest
+from gridplan.store.reader import read_columns
 from gridplan.store.values import take_block
 
-__all__ = ["ORIGIN", "Cube"]
+__all__ = ["ORIGIN", "Cube", "in_parts"]
 
 ORIGIN = Origin("0.1.0", "test", "schema: 1\n", hashlib.sha256(b"schema: 1\n").hexdigest(), "c" * 64)
 
@@ -62,3 +65,15 @@ class Cube:
         said = {"compression": options.compression}
         write_manifest(folder, Manifest(self.layout, ORIGIN, parts, receipts, tables, said, self.attrs))
         return folder
+
+
+def in_parts(folder: Path, target: Path, rows: int, changed: Callable[[dict[str, np.ndarray]], object] = len) -> Path:
+    """A cube written again in parts of so many rows; `changed` may change its arrays on the way."""
+    old = read_manifest(folder)
+    arrays = dict(read_columns(folder, old.layout, old.parts, old.layout.given))
+    changed(arrays)
+    parts = old.layout.parts(rows)
+    receipts = tuple(write_part(target, old.layout, part, take_block(arrays, part.block)) for part in parts)
+    shutil.copytree(folder / "dims", target / "dims")
+    write_manifest(target, Manifest(old.layout, old.origin, parts, receipts, old.dims, old.options, old.attrs))
+    return target

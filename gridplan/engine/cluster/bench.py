@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from gridplan import __version__
 from gridplan.errors import StoreError
+from gridplan.store.objects import content_of
 
-__all__ = ["check_version", "kept"]
+__all__ = ["check_seen", "check_version", "kept"]
 
 T = TypeVar("T")
 
@@ -34,4 +36,11 @@ def check_version(version: str) -> None:
     """Refuse to work for another version: its numbers may be others. Raises StoreError."""
     if version != __version__:
         said = f"a worker has gridplan {__version__}, and this run is of {version}: install the same everywhere"
+        raise StoreError(said)
+
+
+def check_seen(folder: Path, file: str) -> None:
+    """Refuse to work in a folder that is not the one of the run: `file` is known to be in it. Raises StoreError."""
+    if content_of(folder / file) is None:
+        said = f"a worker does not see {folder}: the folder must be one that all workers share, under one path"
         raise StoreError(said)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from gridplan.engine.cluster.current import client_in_use
 from gridplan.engine.workers import default_workers
 from gridplan.errors import ContractError, MissingExtraError, Problem, StoreError
 
@@ -48,6 +49,8 @@ def check_scheduler(text: str) -> None:
 def connected(text: str) -> Iterator[Client]:
     """A client of the scheduler at an address, or of one with N processes of this machine that ends with the block.
 
+    Inside of `cluster` with the same text it is that one, which stays.
+
     Raises
     ------
     ContractError
@@ -59,6 +62,9 @@ def connected(text: str) -> Iterator[Client]:
     """
     check_scheduler(text)
     needs_distributed()
+    if (held := client_in_use(text)) is not None:
+        yield held
+        return
     local = _LOCAL.fullmatch(text)
     with ExitStack() as ends:
         ends.enter_context(_quiet())

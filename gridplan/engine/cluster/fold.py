@@ -37,7 +37,7 @@ def folded_on(
 ) -> Iterator[tuple[Block, dict[str, list[Fold]]]]:
     """What each block folds to, as they are done, with `told` of its cells. Raises as `spread_on` does."""
     name = f"gridplan-fold-{recipe.key[:12]}"
-    for block, part in spread_on(scheduler, _fold, blocks, lambda block: (recipe, block), name):
+    for block, part in spread_on(scheduler, _fold, recipe, blocks, lambda block: (block,), name):
         told(block.rows)
         yield block, part
 

@@ -31,8 +31,9 @@ def write_parts(
     results = spread_on(
         scheduler,
         plan_part,
+        recipe,
         parts,
-        lambda part: (recipe, part.number, kept.get(part.number)),
+        lambda part: (part.number, kept.get(part.number)),
         f"gridplan-part-{recipe.key[:12]}",
         "the same command with --resume finishes this run",
     )

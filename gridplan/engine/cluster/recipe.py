@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 
 from gridplan import __version__
 from gridplan.contract.grid import Grid
-from gridplan.engine.cluster.bench import check_version, kept
+from gridplan.engine.cluster.bench import check_seen, check_version, kept
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.hoist import hoist
 from gridplan.engine.inputs import build_inputs
 from gridplan.engine.job import PartPlanner
 from gridplan.engine.simulations import with_simulations
 from gridplan.engine.summary import Summary
-from gridplan.errors import StoreError
 from gridplan.store.blocks import Part
 from gridplan.store.files import Receipt
 from gridplan.store.inside import INTENT
-from gridplan.store.objects import content_of
 from gridplan.store.parquet import WriteOptions
 from gridplan.store.place import place_of
 
@@ -50,9 +48,7 @@ def plan_part(recipe: Recipe, number: int, receipt: Receipt | None) -> tuple[Rec
     """
     check_version(recipe.version)
     target = place_of(recipe.target)
-    if content_of(target / INTENT) is None:
-        said = f"a worker does not see {recipe.target}: the folder must be one that all workers share, under one path"
-        raise StoreError(said)
+    check_seen(target, INTENT)
     parts, planner = kept(recipe.key, lambda: _planner(recipe))
     planner.begin_anew()
     if receipt is not None:

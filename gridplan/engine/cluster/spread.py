@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,7 @@ from gridplan.errors import GridplanError, StoreError
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["NO_WORKERS_S", "RETRIES", "spread_on"]
+__all__ = ["NO_WORKERS_S", "RETRIES", "in_order", "spread_on"]
 
 T = TypeVar("T")
 
@@ -27,6 +28,9 @@ IN_FLIGHT = 2
 NO_WORKERS_S = 60.0
 """Seconds without any worker after which a run ends (policy): long enough for a machine to come back."""
 
+AHEAD = 8
+"""Results for each thread of the cluster that may wait for an earlier one (policy), where their order counts."""
+
 POLL_S = 0.5
 """How often the waiting side looks up, so that Ctrl-C and lost machines are noticed."""
 
@@ -34,15 +38,18 @@ POLL_S = 0.5
 def spread_on(
     scheduler: str,
     function: Callable[..., Any],
+    shared: object,
     tasks: Iterable[T],
     arguments: Callable[[T], tuple[Any, ...]],
     name: str,
     goes_on: str = "",
+    early: Sized = (),
 ) -> Iterator[tuple[T, Any]]:
-    """Run a function over `tasks` on a cluster and yield (task, result) as they finish, in any order.
+    """Run `function(shared, *arguments(task))` on a cluster and yield (task, result) as they finish, in any order.
 
-    `arguments` gives those of each task, all of which travel; `name` is what a dashboard calls them; `goes_on` is said
-    where the run ends before its time.
+    What is `shared` goes to each worker once, `arguments` with each task; `name` is what a dashboard calls the tasks,
+    and of one run alone; `goes_on` is said where the run ends before its time; while `early` holds more than `AHEAD`
+    allows nothing more is handed out.
 
     Raises
     ------
@@ -52,7 +59,27 @@ def spread_on(
         As of `connected`.
     """
     with connected(scheduler) as client:
-        yield from _results(client, _Cluster(client, scheduler, goes_on), function, tasks, arguments, name)
+        work = _Work(client, _Cluster(client, scheduler, goes_on), function, shared, arguments, name)
+        yield from _results(work, tasks, early)
+
+
+def in_order(
+    scheduler: str,
+    function: Callable[..., Any],
+    shared: object,
+    tasks: Iterable[T],
+    arguments: Callable[[T], tuple[Any, ...]],
+    name: str,
+) -> Iterator[tuple[T, Any]]:
+    """The same in the order of the tasks: results that come too early wait, as many as `AHEAD` allows."""
+    early: dict[int, tuple[T, Any]] = {}
+    due, numbered = 0, enumerate(tasks)
+    results = spread_on(scheduler, function, shared, numbered, lambda own: arguments(own[1]), name, early=early)
+    for (number, task), result in results:
+        early[number] = (task, result)
+        while due in early:
+            yield early.pop(due)
+            due += 1
 
 
 class _Cluster:
@@ -107,26 +134,42 @@ class _Cluster:
             raise StoreError(f"a worker of {self.scheduler} failed: {error!r}{self.ending}") from error
 
 
-def _results(
-    client: Client,
-    cluster: _Cluster,
-    function: Callable[..., Any],
-    tasks: Iterable[T],
-    arguments: Callable[[T], tuple[Any, ...]],
-    name: str,
-) -> Iterator[tuple[T, Any]]:
+@dataclass(frozen=True)
+class _Work:
+    """What is done with each task, and where."""
+
+    client: Client
+    cluster: _Cluster
+    function: Callable[..., Any]
+    shared: object
+    arguments: Callable[[Any], tuple[Any, ...]]
+    name: str
+
+
+def _same(shared: T) -> T:
+    """What all tasks are given: a result of its own, so that a cluster makes it anew when it is lost."""
+    return shared
+
+
+def _results(work: _Work, tasks: Iterable[T], early: Sized) -> Iterator[tuple[T, Any]]:
     """Tasks as they are done, with as many handed out as the cluster has use for."""
     from distributed import wait
 
+    client, cluster = work.client, work.cluster
     waiting, number = iter(tasks), 0
     running: dict[Future, T] = {}
     try:
+        with cluster.losses():
+            shared = client.submit(_same, work.shared, pure=False, retries=RETRIES, key=f"{work.name}-shared")
         while True:
             with cluster.losses():
-                room = IN_FLIGHT * max(cluster.threads(), 1) - len(running)
+                threads = max(cluster.threads(), 1)
+                room = min(IN_FLIGHT * threads - len(running), AHEAD * threads - len(early))
                 for task in islice(waiting, max(0, room)):
-                    key, number = f"{name}-{number}", number + 1
-                    running[client.submit(function, *arguments(task), pure=False, retries=RETRIES, key=key)] = task
+                    key, number = f"{work.name}-{number}", number + 1
+                    words = work.arguments(task)
+                    future = client.submit(work.function, shared, *words, pure=False, retries=RETRIES, key=key)
+                    running[future] = task
             if not running:
                 return
             finished: set[Future] = set()
