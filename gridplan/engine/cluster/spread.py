@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gridplan.engine.cluster.connect import connected
@@ -30,6 +31,9 @@ NO_WORKERS_S = 60.0
 
 AHEAD = 8
 """Results for each thread of the cluster that may wait for an earlier one (policy), where their order counts."""
+
+AT_ONCE = 256
+"""Results fetched in one request at most (policy)."""
 
 POLL_S = 0.5
 """How often the waiting side looks up, so that Ctrl-C and lost machines are noticed."""
@@ -89,12 +93,16 @@ class _Cluster:
         self.client, self.scheduler = client, scheduler
         self.ending = f"; {goes_on}" if goes_on else ""
         self._alone_since = time.monotonic()
+        self._counted, self._threads = -POLL_S, 0
 
     def threads(self) -> int:
         """Threads of all workers that are there. Raises StoreError once the scheduler, or all of them, have gone."""
         if self.client.status not in ("running", "connecting"):
             raise self.gone()
-        threads = int(sum(self.client.nthreads().values()))
+        if time.monotonic() < self._counted + POLL_S:
+            return self._threads
+        self._counted = time.monotonic()
+        self._threads = threads = int(sum(self.client.nthreads().values()))
         if threads:
             self._alone_since = time.monotonic()
         elif time.monotonic() - self._alone_since > NO_WORKERS_S:
@@ -118,13 +126,15 @@ class _Cluster:
         except (Cancelled, CancelledError, CommClosedError):
             raise self.gone() from None
 
-    def result(self, future: Any) -> Any:
-        """What a task gave, or why it gave nothing. Raises what it raised, or StoreError."""
+    def results(self, futures: Sequence[Future]) -> list[Any]:
+        """What tasks that are done gave, or why one gave nothing. Raises what it raised, or StoreError."""
         from distributed.scheduler import KilledWorker
 
         try:
             with self.losses():
-                return future.result()
+                failed = [future for future in futures if future.status != "finished"]
+                found: list[Any] = self.client.gather(failed or list(futures))
+                return found
         except GridplanError:
             raise
         except KilledWorker as error:
@@ -153,11 +163,10 @@ def _same(shared: T) -> T:
 
 def _results(work: _Work, tasks: Iterable[T], early: Sized) -> Iterator[tuple[T, Any]]:
     """Tasks as they are done, with as many handed out as the cluster has use for."""
-    from distributed import wait
-
     client, cluster = work.client, work.cluster
     waiting, number = iter(tasks), 0
     running: dict[Future, T] = {}
+    done: SimpleQueue[Future] = SimpleQueue()
     try:
         with cluster.losses():
             shared = client.submit(_same, work.shared, pure=False, retries=RETRIES, key=f"{work.name}-shared")
@@ -170,13 +179,24 @@ def _results(work: _Work, tasks: Iterable[T], early: Sized) -> Iterator[tuple[T,
                     words = work.arguments(task)
                     future = client.submit(work.function, shared, *words, pure=False, retries=RETRIES, key=key)
                     running[future] = task
+                    future.add_done_callback(done.put)
             if not running:
                 return
-            finished: set[Future] = set()
-            with cluster.losses(), suppress(TimeoutError):
-                finished = wait(list(running), timeout=POLL_S, return_when="FIRST_COMPLETED").done
-            for future in finished:
-                yield running.pop(future), cluster.result(future)
+            finished = _drained(done)
+            for future, result in zip(finished, cluster.results(finished), strict=True) if finished else ():
+                yield running.pop(future), result
     finally:
         with suppress(Exception):  # a scheduler that is gone has nothing to cancel
             client.cancel(list(running), force=True)
+
+
+def _drained(done: SimpleQueue[Future]) -> list[Future]:
+    """All that is done by now, waiting for the first; nothing where that takes long."""
+    found: list[Future] = []
+    try:
+        found.append(done.get(timeout=POLL_S))
+        while len(found) < AT_ONCE:
+            found.append(done.get_nowait())
+    except Empty:
+        pass
+    return found
