@@ -47,7 +47,12 @@ QUESTIONS: dict[str, Callable[[Any], xr.Dataset]] = {
 def scheduler() -> Iterator[str]:
     """A scheduler with two workers as threads of this process, which talk as over a network."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # the usual port may be another test's
     ) as cluster:
         yield cluster.scheduler_address
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import gridplan
+from gridplan.engine.cluster import connect as cluster_connect
 from gridplan.engine.cluster import spread as cluster_spread
 from gridplan.errors import ContractError, StoreError
 
@@ -125,7 +126,8 @@ def test_without_workers_a_run_ends(
     assert not (tmp_path / "cube" / "manifest.json").exists()
 
 
-def test_a_scheduler_that_is_not_there_is_said(contract: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_is_not_there_is_said(contract: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_connect, "CONNECT_S", 1)
     with pytest.raises(StoreError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9 "):
         gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler="tcp://127.0.0.1:9")
     assert not (tmp_path / "cube" / "manifest.json").exists()
