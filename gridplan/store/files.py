@@ -51,6 +51,10 @@ _OF_THIS_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE)
 """What no library makes of the answer of a store."""
 
 
+_MOST_OF_PUT = 5 * 2**30
+"""Bytes of one PUT request to S3 at most (fact: Amazon S3 API reference, PutObject)."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileRecord:
     """A finished file: its path inside the folder, rows, size and hash."""
@@ -168,8 +172,14 @@ def _here(path: Path) -> Path:
 def _send(path: Path, temporary: Path) -> None:
     """Put a file where `path` says, in one request, or in pieces that appear together: no reader sees a part of it."""
     remote: Any = path
-    remote.fs.pipe_file(remote.path, temporary.read_bytes())
+    # Left to itself s3fs sends from 100 MiB on in pieces, several at once, each a copy in memory.
+    whole = {"chunksize": _MOST_OF_PUT} if "s3" in _protocols(remote.fs) else {}
+    remote.fs.pipe_file(remote.path, temporary.read_bytes(), **whole)
     remote.fs.invalidate_cache()
+
+
+def _protocols(files: Any) -> tuple[str, ...]:
+    return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -18,6 +18,7 @@ from gridplan.engine.cluster.connect import connected
 from gridplan.engine.cluster.recipe import Recipe, plan_part
 from gridplan.errors import RefusedError, StoreError
 from gridplan.store import verify_cube
+from gridplan.store.files import write_bytes
 from gridplan.store.parquet import WriteOptions
 from gridplan.store.place import place_of, sizes_below
 
@@ -219,3 +220,10 @@ def test_a_worker_that_may_not_read_says_so(store: FaultyStore, four_parts: Path
     store.relent()
     with pytest.raises(StoreError, match=f"a worker does not see {address}"):
         plan_part(recipe, 0, None)
+
+
+def test_a_large_file_is_one_request(store: FaultyStore, address: str) -> None:
+    write_bytes(place_of(address) / "facts" / "part-00000.parquet", b"x" * (101 * 2**20))
+    sent = [line for line in store.heard if line.startswith(("PUT", "POST"))]
+    assert len(sent) == 1, sent
+    assert sizes_below(place_of(address)) == {"facts/part-00000.parquet": 101 * 2**20}
