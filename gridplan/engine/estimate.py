@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gridplan.engine.inputs import build_inputs
 from gridplan.engine.run import DEFAULT_MAX_CELLS
 from gridplan.engine.size import axis_sizes
 from gridplan.engine.workers import default_workers
-from gridplan.store.blocks import Part
+from gridplan.store.blocks import Part, cut, pieces
 from gridplan.store.layout import WIDTH, Layout
 from gridplan.store.parquet import PartWriter
 
@@ -46,10 +47,11 @@ def estimate(grid: Grid, outputs: Iterable[str] | None = None) -> dict[str, Any]
     inputs = build_inputs(grid)
     plan = plan_columns(inputs, asked(grid, outputs))
     layout = plan.layout
-    parts = layout.parts(min(SAMPLE_ROWS, layout.cells))
-    sample = parts[len(parts) // 2]
+    rows = min(SAMPLE_ROWS, layout.cells)
+    # Of a grid that is far too large there may be millions: none is kept that is only counted.
+    sample = next(islice(cut(layout.block, rows), pieces(layout.block, rows) // 2, None))
     part = Part(0, sample.start, sample.stop)
-    files = len(layout.parts(layout.rows_per_part))
+    files = pieces(layout.block, layout.rows_per_part)
     threads = min(default_workers(), files)  # a part is the work of one
     began = time.perf_counter()
     shared = hoist(inputs, plan)

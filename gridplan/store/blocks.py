@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import sub
 
-__all__ = ["Block", "Part", "cut"]
+__all__ = ["Block", "Part", "cut", "pieces"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,17 @@ class Part:
     @property
     def rows(self) -> int:
         """Number of rows in the file."""
-        return self.block.rows
+        return math.prod(map(sub, self.stop, self.start))  # asked of every part whenever a manifest is read
 
     @property
     def file(self) -> str:
         """Path of the file inside the folder of the cube."""
         return f"facts/part-{self.number:05d}.parquet"
+
+    @property
+    def receipt_file(self) -> str:
+        """Path of its receipt, which is written after it."""
+        return f"receipts/part-{self.number:05d}.json"
 
 
 def cut(block: Block, rows: int) -> Iterator[Block]:
@@ -92,18 +98,38 @@ def cut(block: Block, rows: int) -> Iterator[Block]:
     >>> [piece.shape for piece in cut(Block((0, 0), (2, 5)), 3)]
     [(1, 2), (1, 3), (1, 2), (1, 3)]
     """
-    if rows < 1:
-        raise ValueError(f"a block needs at least one row, not {rows}")
-    shape = block.shape
-    if block.rows <= rows:
+    if (found := _cut_axis(block, rows)) is None:
         yield block
         return
-    inner = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    axis = next(axis for axis, cells in enumerate(inner) if cells <= rows)
-    pieces = math.ceil(shape[axis] / (rows // inner[axis]))
-    bounds = [block.start[axis] + shape[axis] * piece // pieces for piece in range(pieces + 1)]
+    axis, count = found
+    first_label, labels_along = block.start[axis], block.shape[axis]
+    bounds = [first_label + labels_along * piece // count for piece in range(count + 1)]
     outside = [range(block.start[before], block.stop[before]) for before in range(axis)]
     for labels in itertools.product(*outside):
         ends = tuple(label + 1 for label in labels)
         for first, last in itertools.pairwise(bounds):
             yield Block((*labels, first, *block.start[axis + 1 :]), (*ends, last, *block.stop[axis + 1 :]))
+
+
+def _cut_axis(block: Block, rows: int) -> tuple[int, int] | None:
+    """The axis along which `cut` cuts and into how many ranges of labels; None where the block stays whole."""
+    if rows < 1:
+        raise ValueError(f"a block needs at least one row, not {rows}")
+    if block.rows <= rows:
+        return None
+    shape = block.shape
+    inner = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    axis = next(axis for axis, cells in enumerate(inner) if cells <= rows)
+    return axis, math.ceil(shape[axis] / (rows // inner[axis]))
+
+
+def pieces(block: Block, rows: int) -> int:
+    """How many blocks `cut` gives, without making them.
+
+    >>> pieces(Block((0, 0), (2, 5)), 3)
+    4
+    """
+    if (found := _cut_axis(block, rows)) is None:
+        return 1
+    axis, count = found
+    return math.prod(block.shape[:axis]) * count
