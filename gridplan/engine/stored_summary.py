@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -13,8 +13,7 @@ from gridplan.engine.workers import Stopped, default_workers, spread
 from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import Column
 from gridplan.store.layout import Layout
-from gridplan.store.manifest import Manifest
-from gridplan.store.open import whole_manifest
+from gridplan.store.open import check_files, whole_manifest
 from gridplan.store.place import place_of
 from gridplan.store.slices import slice_box, slice_layout
 from gridplan.store.stream import Groups, groups_within, read_blocks
@@ -48,14 +47,15 @@ def stored_summary(
     Raises
     ------
     StoreError
-        When the folder holds no finished cube, rows were left out, or a file is missing, damaged or altered.
+        When the folder holds no finished cube, rows were left out, or a file that is read is missing, damaged or
+        altered.
     ContractError
         If `at` names an axis or a label that the cube does not have, with the nearest labels.
     """
     folder, workers = place_of(folder), workers or default_workers()
     manifest = whole_manifest(folder)
     box = slice_box(manifest.layout, at)
-    layout = slice_layout(manifest.layout, box)
+    parts, layout = check_files(folder, manifest, box), slice_layout(manifest.layout, box)
     columns = _counted(layout)
     counted: list[Summary] = []
 
@@ -71,7 +71,7 @@ def stored_summary(
 
         return count
 
-    for _ in spread(_pieces(manifest, box, workers), worker, workers):
+    for _ in spread(_pieces(manifest.layout, parts, box, workers), worker, workers):
         pass
     total = Summary(layout)
     for one in counted:
@@ -86,9 +86,9 @@ def _counted(layout: Layout) -> list[Column]:
     return [column for column in layout.given if column.name in READ - unread]
 
 
-def _pieces(manifest: Manifest, box: Block, workers: int) -> Iterator[Piece]:
+def _pieces(layout: Layout, parts: Sequence[Part], box: Block, workers: int) -> Iterator[Piece]:
     """The row groups with cells of `box`, some of one part at a time."""
-    within = [(part, groups_within(manifest.layout, part, box)) for part in manifest.parts]
+    within = [(part, groups_within(layout, part, box)) for part in parts]
     most = math.ceil(sum(len(groups) for _, groups in within) / (workers * PIECES))
     for part, groups in within:
         for first in range(0, len(groups), most):

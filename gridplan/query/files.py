@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -54,24 +53,15 @@ _TYPES = {"string": "VARCHAR", "float64": "DOUBLE", "int64": "BIGINT", "bool": "
 
 def held_parts(table: Table, positions: Mapping[str, Sequence[int]]) -> list[Part]:
     """The parts with cells at these positions; the first one where no part has any, for its schema."""
-    dims = table.manifest.layout.dims
-    at = [(dims.index(name), places) for name, places in positions.items()]
-
-    def holds(part: Part) -> bool:
-        return all(_between(places, part.start[dim], part.stop[dim]) for dim, places in at)
-
-    return [part for part in table.manifest.parts if holds(part)] or list(table.manifest.parts[:1])
-
-
-def _between(places: Sequence[int], start: int, stop: int) -> bool:
-    first = bisect_left(places, start)
-    return first < len(places) and places[first] < stop
+    dims, parts = table.manifest.layout.dims, table.manifest.parts
+    held = table.manifest.bounds.holding({dims.index(name): places for name, places in positions.items()})
+    return [parts[place] for place in held] or list(parts[:1])
 
 
 def files_sql(table: Table, parts: Sequence[Part]) -> str:
     """These parts as the argument of `read_parquet`, in their order: a pattern where it finds these and no others."""
     names = [part.file for part in parts]
-    if is_remote(table.folder):
+    if is_remote(table.folder) or len(parts) < len(table.manifest.parts):  # no pattern finds some of them alone
         return file_list(table.folder, names)
     found = sorted(f"facts/{path.name}" for path in (table.folder / "facts").glob("part-*.parquet"))
     # DuckDB finds nothing by a pattern with a backslash in it.

@@ -23,11 +23,11 @@ def rows_at(table: Table, places: npt.NDArray[np.int64], columns: Sequence[str])
     """
     pieces = []
     parts, rows = places >> ROW_BITS, places & (2**ROW_BITS - 1)
-    files = {part.number: table.folder.absolute() / part.file for part in table.manifest.parts}
+    files, folder = {part.number: part.file for part in table.manifest.parts}, table.folder.absolute()
     for number in np.unique(parts).tolist():
         wanted = rows[parts == number]
-        with reading(files[number]):
-            file = pq.ParquetFile(files[number])
+        with reading(path := folder / files[number]):
+            file = pq.ParquetFile(path)
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             starts = np.concatenate([[0], np.cumsum(sizes)])
             groups = np.searchsorted(starts, wanted, side="right") - 1
@@ -36,4 +36,4 @@ def rows_at(table: Table, places: npt.NDArray[np.int64], columns: Sequence[str])
                 pieces.append(found.take(pa.array(wanted[groups == group] - starts[group])))
     if pieces:
         return pa.concat_tables(pieces).select(list(columns))
-    return pq.read_schema(next(iter(files.values()))).empty_table().select(list(columns))
+    return pq.read_schema(folder / next(iter(files.values()))).empty_table().select(list(columns))

@@ -9,9 +9,10 @@ from pathlib import Path
 from gridplan.errors import Problem, StoreError, suggestion
 from gridplan.store.blocks import Part
 from gridplan.store.columns import AxisSpec, Column
-from gridplan.store.files import FileRecord, check_name
-from gridplan.store.manifest import Manifest, check_sizes, read_manifest
+from gridplan.store.files import check_name
+from gridplan.store.manifest import Manifest, read_manifest
 from gridplan.store.place import place_of
+from gridplan.store.sizes import check_sizes
 
 __all__ = ["Table", "open_table"]
 
@@ -64,16 +65,16 @@ class Table:
 
     def check(self, parts: Sequence[Part]) -> None:
         """Raise StoreError if a file of these parts is missing or has another size than it was written with."""
-        wanted = {part.file for part in parts}
-        self._check([receipt.record for receipt in self.manifest.receipts if receipt.file in wanted])
+        _refuse(self.manifest.size_problems(self.folder, parts))
 
     def check_dims(self) -> None:
         """The same for the small tables beside the facts."""
-        self._check(list(self.manifest.dims))
+        _refuse(check_sizes(self.folder, self.manifest.dims))
 
-    def _check(self, records: list[FileRecord]) -> None:
-        if problems := check_sizes(self.folder, records):
-            raise StoreError("\n".join([*problems, "run it again with --resume"]))
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise StoreError("\n".join([*problems, "run it again with --resume"]))
 
 
 def open_table(folder: str | Path) -> Table:

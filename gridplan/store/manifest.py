@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridplan.errors import StoreError
-from gridplan.store.blocks import Part
+from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.files import FileRecord, Receipt, store_errors, sync_folder, write_text
 from gridplan.store.layout import Layout
+from gridplan.store.manifest_text import manifest_text
 from gridplan.store.objects import content_of
-from gridplan.store.place import is_remote, place_of, sizes_below
+from gridplan.store.place import content_tag, is_remote, place_of
+from gridplan.store.sizes import check_sizes
+
+if TYPE_CHECKING:
+    from gridplan.store.bounds import Bounds
 
 __all__ = ["MANIFEST", "Attr", "Manifest", "Origin", "read_manifest", "write_manifest"]
 
@@ -50,6 +56,23 @@ class Manifest:
     options: Mapping[str, Any]
     attrs: Mapping[str, Attr]
 
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The bounds of all parts, for questions that a few of them answer."""
+        from gridplan.store.bounds import Bounds  # NumPy is not loaded for a look at what a cube is
+
+        return Bounds(self.parts, len(self.layout.axes))
+
+    def parts_within(self, box: Block) -> list[Part]:
+        """The parts with cells of `box`, in order."""
+        return [self.parts[place] for place in self.bounds.meeting(box)]
+
+    def size_problems(self, folder: Path, parts: Sequence[Part]) -> list[str]:
+        """What is wrong with the files of these parts by their sizes, as `check_sizes` says it."""
+        numbers = {part.number for part in parts}
+        receipts = [receipt for receipt in self.receipts if receipt.number in numbers]
+        return check_sizes(folder, receipts, among=len(self.receipts))
+
 
 def write_manifest(folder: Path, manifest: Manifest) -> Path:
     """Announce a finished cube: force the names of all its files to disk, then write `manifest.json`.
@@ -58,8 +81,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
     there as it was written, so that an incomplete cube is never announced.
     """
     _check_parts(folder, manifest)
-    records = [*(receipt.record for receipt in manifest.receipts), *manifest.dims]
-    if problems := check_sizes(folder, records):
+    if problems := check_sizes(folder, [*manifest.receipts, *manifest.dims]):
         raise StoreError("\n".join([*problems, "somebody else changed the folder meanwhile; --resume mends it"]))
     content = {
         "format": FORMAT,
@@ -70,10 +92,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
         "row_group_rows": manifest.layout.row_group_rows,
         "axes": [asdict(axis) for axis in manifest.layout.axes],
         "columns": [{**vars(column), "meta": dict(column.meta)} for column in manifest.layout.columns],
-        "parts": [
-            {**asdict(receipt), "start": part.start, "stop": part.stop}
-            for part, receipt in zip(manifest.parts, manifest.receipts, strict=True)
-        ],
+        "parts": [],
         "dims": [asdict(record) for record in manifest.dims],
         "options": dict(manifest.options),
         "attrs": dict(manifest.attrs),
@@ -82,19 +101,21 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
         if not is_remote(folder) and (folder / name).is_dir():
             sync_folder(folder / name)
     path = folder / MANIFEST
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(path, manifest_text(content, manifest.parts, manifest.receipts))
     sync_folder(folder)
     return path
 
 
 def _check_parts(folder: Path, manifest: Manifest) -> None:
-    pairs = list(zip(manifest.parts, manifest.receipts, strict=False))
     dropped = bool(manifest.options.get("drop_infeasible"))
-    fits = all(
-        (part.number, part.file) == (own.number, own.file) and (part.rows == own.rows or dropped) for part, own in pairs
-    )
-    counted = len(manifest.parts) == len(manifest.receipts)
-    if not counted or not fits or sum(part.rows for part in manifest.parts) != manifest.layout.cells:
+    axes = len(manifest.layout.axes)
+    cells, fits = 0, len(manifest.parts) == len(manifest.receipts)
+    for part, own in zip(manifest.parts, manifest.receipts, strict=False):
+        rows = part.rows
+        cells += rows
+        fits = fits and part.number == own.number and part.file == own.file and (rows == own.rows or dropped)
+        fits = fits and len(part.start) == len(part.stop) == axes
+    if not fits or cells != manifest.layout.cells:
         raise StoreError(f"{folder}: the parts do not make up the {manifest.layout.cells} rows of the cube")
 
 
@@ -105,26 +126,33 @@ def read_manifest(folder: str | Path) -> Manifest:
     """
     folder = place_of(folder)
     if is_remote(folder):
-        return _remembered_text(folder, _text(folder))
+        if (tag := content_tag(folder / MANIFEST)) is not None:
+            return _remembered(folder, tag, lambda: _text(folder))
+        text = _text(folder)
+        return _remembered(folder, hashlib.sha256(text).hexdigest(), lambda: text)
     try:
         stated = (folder / MANIFEST).stat()
     except OSError:
-        stated = None  # the reading says what is wrong
-    if stated is None:
-        return _read(folder)
-    return _remembered(folder, stated.st_ino, stated.st_mtime_ns, stated.st_size)
+        return _made(folder, _here(folder))  # the reading says what is wrong
+    return _remembered(folder, (stated.st_ino, stated.st_mtime_ns, stated.st_size), lambda: _here(folder))
 
 
-@lru_cache(maxsize=4)
-def _remembered(folder: Path, inode: int, mtime_ns: int, size: int) -> Manifest:
-    """The manifest of a folder as long as its file is the same: one question reads it two dozen times."""
-    return _read(folder)
+def _remembered(folder: Path, stamp: Hashable, read: Callable[[], bytes]) -> Manifest:
+    """The manifest of a folder as long as its file has the same stamp: one question reads it two dozen times."""
+    key = (folder, stamp)
+    found = _known.get(key)
+    if found is None:
+        found = _made(folder, read())
+        for oldest in list(_known)[: max(0, len(_known) + 1 - _MOST_KNOWN)]:
+            _known.pop(oldest, None)
+        _known[key] = found
+    return found
 
 
-@lru_cache(maxsize=4)
-def _remembered_text(folder: Path, text: bytes) -> Manifest:
-    """The same for an object store, whose files have neither a number nor a time that can be relied on."""
-    return _made(folder, _decoded(folder / MANIFEST, text))
+_MOST_KNOWN = 4
+"""Manifests that are remembered (policy): two cubes are compared, and a cube may be written anew meanwhile."""
+
+_known: dict[tuple[Path, Hashable], Manifest] = {}
 
 
 def _text(folder: Path) -> bytes:
@@ -137,11 +165,8 @@ def _text(folder: Path) -> bytes:
     return text
 
 
-def _read(folder: Path) -> Manifest:
-    return _made(folder, _load(folder))
-
-
-def _made(folder: Path, content: Mapping[str, Any]) -> Manifest:
+def _made(folder: Path, text: bytes) -> Manifest:
+    content = _decoded(folder / MANIFEST, text)
     if content.get("format") != FORMAT:
         raise StoreError(f"{folder / MANIFEST} does not describe a gridplan cube")
     version = content.get("format_version")
@@ -152,13 +177,14 @@ def _made(folder: Path, content: Mapping[str, Any]) -> Manifest:
         )
     try:
         manifest = _parsed(content)
+        _check_parts(folder, manifest)
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{folder / MANIFEST} is damaged ({error!r}): run it again with --force") from error
-    _check_parts(folder, manifest)
     return manifest
 
 
-def _load(folder: Path) -> Mapping[str, Any]:
+def _here(folder: Path) -> bytes:
+    """The manifest of a cube in a folder."""
     if not folder.exists():
         raise StoreError(f"{folder} does not exist")
     if not folder.is_dir():
@@ -170,8 +196,7 @@ def _load(folder: Path) -> Mapping[str, Any]:
             raise StoreError(f"{folder} has no {MANIFEST}: the run did not finish; {mend}")
         raise StoreError(f"{folder} has no {MANIFEST}: it does not hold a cube")
     with store_errors("read", path):
-        raw = path.read_bytes()
-    return _decoded(path, raw)
+        return path.read_bytes()
 
 
 def _decoded(path: Path, raw: bytes) -> Mapping[str, Any]:
@@ -188,12 +213,12 @@ def _parsed(content: Mapping[str, Any]) -> Manifest:
         Column(**{**column, "dims": tuple(column["dims"]), "categories": tuple(column["categories"])})
         for column in content["columns"]
     )
-    parts = [Part(own["number"], tuple(own["start"]), tuple(own["stop"])) for own in content["parts"]]
-    receipts = [_only(Receipt, own) for own in content["parts"]]
+    listed = content["parts"]
+    receipts = (Receipt(own["number"], own["file"], own["rows"], own["bytes"], own["sha256"]) for own in listed)
     return Manifest(
         layout=Layout(axes, columns, content["row_group_rows"]),
         origin=_only(Origin, content),
-        parts=tuple(parts),
+        parts=tuple(Part(own["number"], tuple(own["start"]), tuple(own["stop"])) for own in listed),
         receipts=tuple(receipts),
         dims=tuple(_only(FileRecord, own) for own in content["dims"]),
         options=content["options"],
@@ -203,31 +228,3 @@ def _parsed(content: Mapping[str, Any]) -> Manifest:
 
 def _only(kind: Any, content: Mapping[str, Any]) -> Any:
     return kind(**{name: content[name] for name in kind.__dataclass_fields__})
-
-
-def check_sizes(folder: Path, records: Sequence[FileRecord]) -> list[str]:
-    """Files that are missing or have another size than the manifest says, one sentence each."""
-    problems: list[str] = []
-    size_of = _sizes(folder, records)
-    for record in records:
-        path = folder / record.file
-        size = size_of(record)
-        if size is None:
-            problems.append(f"{path} is missing")
-        elif size != record.bytes:
-            problems.append(f"{path} has {size} bytes, the manifest says {record.bytes}: it was altered")
-    return problems
-
-
-def _sizes(folder: Path, records: Sequence[FileRecord]) -> Callable[[FileRecord], int | None]:
-    """The size of each file, None where it is not there; of an object store in one listing where several are asked."""
-    if not is_remote(folder):
-
-        def here(record: FileRecord) -> int | None:
-            path = folder / record.file
-            return path.stat().st_size if path.is_file() else None
-
-        return here
-    with store_errors("list", folder):
-        found = sizes_below(folder)
-    return lambda record: found.get(record.file)

@@ -6,14 +6,24 @@ An object store has no folders, no rename and no lock. A file is there once it i
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, cast
 
 from gridplan.errors import MissingExtraError, StoreError, suggestion
-from gridplan.store.refusals import no_bucket
+from gridplan.store.refusals import is_of_a_store, no_bucket
 
-__all__ = ["file_system", "is_address", "is_cube_place", "is_remote", "place_of", "sizes_below"]
+__all__ = [
+    "content_tag",
+    "file_system",
+    "is_address",
+    "is_cube_place",
+    "is_remote",
+    "place_of",
+    "size_at",
+    "sizes_below",
+]
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
 
@@ -90,6 +100,40 @@ def sizes_below(folder: Path) -> dict[str, int]:
             raise
         return {}
     return {str(name)[len(root) :].lstrip("/"): int(about["size"]) for name, about in found.items()}
+
+
+def size_at(path: Path) -> int | None:
+    """The size of one file in an object store; None where there is none. Raises as `sizes_below` does."""
+    about = _about(path)
+    return int(about["size"]) if about is not None and about["type"] == "file" else None
+
+
+def content_tag(path: Path) -> str | None:
+    """What an object store says that changes with the content of a file; None where it says nothing of the kind.
+
+    A time is none of it: two writes may fall into one second. A store that refuses says nothing here either: it gives
+    its reasons to those who read.
+    """
+    try:
+        about = _about(path) or {}
+    except Exception as error:
+        if not isinstance(error, OSError) and not is_of_a_store(error):
+            raise
+        return None
+    return next((str(about[name]) for name in ("ETag", "etag", "generation") if about.get(name)), None)
+
+
+def _about(path: Path) -> Mapping[str, Any] | None:
+    """What an object store says of one file, asked anew; None where there is none."""
+    remote: Any = path
+    remote.fs.invalidate_cache()
+    try:
+        about: Mapping[str, Any] = remote.fs.info(remote.path)
+    except FileNotFoundError as error:
+        if no_bucket(error):
+            raise
+        return None
+    return about
 
 
 def is_cube_place(source: str | Path) -> bool:

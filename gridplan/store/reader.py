@@ -37,8 +37,9 @@ def read_columns(
     """
     boxes = {column: own_box(layout, column, box or layout.block) for column in columns}
     arrays = {column.name: _empty(column, own) for column, own in boxes.items()}
+    distinct = set(boxes.values())  # of a hundred columns there are a dozen, and a part may be one of very many
     for part in parts:
-        if not any(part.block.meet(own) for own in boxes.values()):
+        if not any(part.block.meet(own) for own in distinct):
             continue
         with reading(folder / part.file), stored_part(folder, layout, part) as file:
             for group, block in enumerate(layout.row_groups(part)):

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from gridplan.errors import StoreError
 from gridplan.store import AxisSpec, Block, Column, Layout, make_layout
 from gridplan.store.blocks import cut
+from gridplan.store.blocks import pieces as count
+from gridplan.store.bounds import Bounds
 from gridplan.store.layout import PAGE_ROWS
 
 shapes = st.lists(st.integers(1, 6), min_size=0, max_size=4).map(tuple)
@@ -29,6 +31,7 @@ def test_blocks_follow_each_other_in_row_order_and_cover_every_cell_once(shape: 
     pieces = list(cut(Block((0,) * len(shape), shape), rows))
     assert np.concatenate([cells[piece.slices].ravel() for piece in pieces]).tolist() == list(range(cells.size))
     assert all(1 <= piece.rows <= rows for piece in pieces)
+    assert len(pieces) == count(Block((0,) * len(shape), shape), rows)
 
 
 @given(shapes.filter(lambda shape: math.prod(shape) > 1), st.integers(2, 50))
@@ -36,6 +39,23 @@ def test_no_piece_is_a_tiny_rest(shape: tuple[int, ...], rows: int) -> None:
     sizes = [piece.rows for piece in cut(Block((0,) * len(shape), shape), rows)]
     inner = next(cells for at in range(len(shape)) if (cells := math.prod(shape[at + 1 :])) <= rows)
     assert max(sizes) - min(sizes) <= inner
+
+
+@given(shapes.filter(bool), st.integers(1, 50), st.data())
+def test_parts_are_found_by_their_bounds(shape: tuple[int, ...], rows: int, data: st.DataObject) -> None:
+    parts = numbered(shape).parts(rows)
+    bounds = Bounds(parts, len(shape))
+    ends = [sorted(data.draw(st.lists(st.integers(0, size), min_size=2, max_size=2))) for size in shape]
+    box = Block(tuple(start for start, _ in ends), tuple(stop for _, stop in ends))
+    assert bounds.meeting(box) == [part.number for part in parts if part.block.meet(box)]
+    among = {axis: data.draw(st.lists(st.integers(0, size - 1), unique=True)) for axis, size in enumerate(shape)}
+    asked = {axis: sorted(wanted) for axis, wanted in among.items() if axis % 2 == 0}
+    held = [
+        part.number
+        for part in parts
+        if all(any(part.start[axis] <= at < part.stop[axis] for at in wanted) for axis, wanted in asked.items())
+    ]
+    assert bounds.holding(asked) == held
 
 
 def test_cut_refuses_blocks_of_no_rows() -> None:

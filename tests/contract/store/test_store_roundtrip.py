@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,8 @@ def test_a_cube_without_axes_is_one_row(cube_type: Any, tmp_path: Path) -> None:
     back = open_cube(cube.write(tmp_path))
     xr.testing.assert_identical(back, cube.dataset())
     assert (back["gpu"].item(), back["x"].item()) == ("h100", 1.5)
+    text = (tmp_path / "manifest.json").read_text()
+    assert text == json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
 
 
 def test_awkward_labels_survive(cube_type: Any, tmp_path: Path) -> None:
