@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TypeVar
+
+from gridplan.store.threads import default_workers
 
 __all__ = ["Stopped", "default_workers", "spread"]
 
@@ -23,13 +24,6 @@ POLL_S = 0.2
 
 class Stopped(Exception):
     """Raised inside a task when the work as a whole has been stopped."""
-
-
-def default_workers() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 def spread(

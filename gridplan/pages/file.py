@@ -38,11 +38,18 @@ class FileSchema:
         self.fields = tuple(fields)
         self.heads = [ChunkHead(field, compression) for field in fields]
         root = Struct().binary(4, b"schema").i32(5, len(self.fields))
-        self.elements = [root.done(), *(_element(field) for field in self.fields)]
-        self.pairs = [Struct().binary(1, k.encode()).binary(2, v.encode()).done() for k, v in metadata.items()]
-        self.created_by = created_by.encode()
+        elements = [root.done(), *(_element(field) for field in self.fields)]
+        pairs = [Struct().binary(1, k.encode()).binary(2, v.encode()).done() for k, v in metadata.items()]
         # TypeDefinedOrder for every column, without which readers leave the extremes aside.
-        self.orders = [Struct().struct(1, Struct()).done()] * len(self.fields)
+        orders = [Struct().struct(1, Struct()).done()] * len(self.fields)
+        self.begins = Struct().i32(1, FORMAT_VERSION).structs(2, elements).begun()
+        self.ends = Struct(last=4).structs(5, pairs).binary(6, created_by.encode()).structs(7, orders).done()
+
+    def frames(self, tail: bytes) -> bool:
+        """Whether a file with these last bytes says of itself what all of these files say; not when it is unclear."""
+        length = int.from_bytes(tail[-8:-4], "little")
+        footer = tail[-8 - length : -8]
+        return len(footer) == length and footer.startswith(self.begins[0]) and footer.endswith(self.ends)
 
 
 def _element(field: Field) -> bytes:
@@ -103,17 +110,7 @@ class FileWriter:
         groups = [
             group.metadata(ordinal, offsets[ordinal], extremes[ordinal]) for ordinal, group in enumerate(self._groups)
         ]
-        footer = (
-            Struct()
-            .i32(1, FORMAT_VERSION)
-            .structs(2, self._schema.elements)
-            .i64(3, self.rows)
-            .structs(4, groups)
-            .structs(5, self._schema.pairs)
-            .binary(6, self._schema.created_by)
-            .structs(7, self._schema.orders)
-            .done()
-        )
+        footer = Struct(*self._schema.begins).i64(3, self.rows).structs(4, groups).begun()[0] + self._schema.ends
         self._put(footer)
         self._put(len(footer).to_bytes(4, "little") + MAGIC)
         return self._at, self._hash.hexdigest()

@@ -19,8 +19,10 @@ from gridplan.store.refusals import is_of_a_store, refusal
 __all__ = [
     "FileRecord",
     "Receipt",
+    "bytes_of",
     "check_name",
     "discard",
+    "hashed",
     "in_hand",
     "land",
     "landing",
@@ -49,6 +51,9 @@ MEANING = {
 
 _OF_THIS_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE)
 """What no library makes of the answer of a store."""
+
+READ_BYTES = 2**20
+"""Bytes that are read and hashed at once (policy)."""
 
 
 _MOST_OF_PUT = 5 * 2**30
@@ -218,3 +223,22 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def bytes_of(folder: Path, file: str) -> bytes:
+    """The content of a file of a folder, or of a place in an object store, by its path from there."""
+    if is_remote(folder):
+        return (folder / file).read_bytes()
+    with open(f"{folder}/{file}", "rb", buffering=0) as content:
+        return content.read()
+
+
+def hashed(folder: Path, file: str) -> tuple[str, bytes]:
+    """The SHA-256 of a file, as `bytes_of` finds it, and its last bytes: a megabyte, or all of a smaller one."""
+    digest, before, last = hashlib.sha256(), b"", b""
+    # Paths and buffers cost more than the hash of a small file, and a cube may have very many of these.
+    with (folder / file).open("rb") if is_remote(folder) else open(f"{folder}/{file}", "rb", buffering=0) as content:
+        while piece := content.read(READ_BYTES):
+            digest.update(piece)
+            before, last = last, piece
+    return digest.hexdigest(), before + last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ OWN_NAMES = {
     "dims": re.compile(r"[A-Za-z_]\w*\.parquet|\.[A-Za-z_]\w*\.parquet\.tmp"),
 }
 """Names of the files that gridplan writes, by folder; temporary files are left by a killed run."""
+
+_BEGINS = f'{{\n "format": "{FORMAT}",'.encode()
 
 
 def prepare_folder(folder: str | Path, force: bool = False) -> Path:
@@ -103,18 +106,33 @@ def _foreign(folder: Path) -> Iterator[Path]:
             if path.is_symlink() or not path.is_file() or (path.name == MANIFEST and not _is_manifest(path)):
                 yield path
         elif path.name in OWN_NAMES and path.is_dir() and not path.is_symlink():
-            yield from (inside for inside in path.iterdir() if not _is_own_file(inside))
+            yield from _foreign_within(path)
         else:
             yield path
 
 
-def _is_own_file(path: Path) -> bool:
-    if path.is_symlink() or not path.is_file() or not OWN_NAMES[path.parent.name].fullmatch(path.name):
-        return False
-    receipt = path.parent.parent / "receipts" / f"{path.stem}.json"
-    if path.suffix != ".parquet" or (path.parent.name == "facts" and receipt.is_file()):
-        return True
-    # Other programs write such names too, so without a receipt the file itself must say that it is ours.
+def _foreign_within(folder: Path) -> Iterator[Path]:
+    """The same for one of the folders of `OWN_NAMES`, listed once however many files it has."""
+    own = OWN_NAMES[folder.name]
+    receipts = _plain_files(folder.parent / "receipts") if folder.name == "facts" else set()
+    plain = _plain_files(folder)
+    for name in os.listdir(folder):
+        known = name in plain and own.fullmatch(name) is not None
+        # Other programs write such names too, so without a receipt the file itself must say that it is ours.
+        unsure = name.endswith(".parquet") and f"{name.removesuffix('.parquet')}.json" not in receipts
+        if not known or (unsure and not _says_own(folder / name)):
+            yield folder / name
+
+
+def _plain_files(folder: Path) -> set[str]:
+    """Names of the files in a folder that are no links; none where there is no folder."""
+    if not folder.is_dir():
+        return set()
+    with os.scandir(folder) as entries:  # which knows what each is without a look at it
+        return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
+
+
+def _says_own(path: Path) -> bool:
     try:
         return is_own(pq.read_metadata(path).metadata)
     except (pa.ArrowInvalid, OSError):
@@ -122,6 +140,10 @@ def _is_own_file(path: Path) -> bool:
 
 
 def _is_manifest(path: Path) -> bool:
+    with path.open("rb") as file:
+        # As this version begins it: of very many parts the rest is long.
+        if file.read(len(_BEGINS)) == _BEGINS:
+            return True
     try:
         content = json.loads(path.read_bytes())
     except ValueError:
@@ -147,8 +169,9 @@ def _remove_temporary(folder: Path) -> None:
     """What a killed run was in the middle of; whole files stay."""
     for place in (folder, *(folder / name for name in OWN_NAMES)):
         if place.is_dir():
-            for path in place.glob(".*.tmp"):
-                path.unlink()
+            for name in os.listdir(place):
+                if name.startswith(".") and name.endswith(".tmp"):
+                    (place / name).unlink()
 
 
 def _probe(folder: Path) -> None:

@@ -17,7 +17,7 @@ from gridplan.store.columns import Column
 from gridplan.store.layout import PAGE_ROWS, Layout
 from gridplan.store.values import Arrays, Pairs, put_block, take_block
 
-__all__ = ["GroupEncoder", "Source"]
+__all__ = ["GroupEncoder", "Source", "file_fields"]
 
 Source = Arrays | Callable[[Block], Arrays | Iterator[tuple[str, npt.NDArray[Any]]]]
 """The values of a part: its arrays, or a function that gives those of one block, all at once or one after another.
@@ -26,11 +26,16 @@ One after another is quicker: an array is encoded while it is in cache, and may 
 """
 
 
+def file_fields(layout: Layout) -> list[Field]:
+    """The columns of a cube as those of its files."""
+    return [Field(column.name, column.dtype, column.categories) for column in layout.columns]
+
+
 class GroupEncoder:
     """Encodes row groups of one cube; not for use by several threads at once, since it keeps finished pages."""
 
     def __init__(self, layout: Layout, maker: PageMaker, block_cells: int, drop_infeasible: bool) -> None:
-        self.fields = [Field(column.name, column.dtype, column.categories) for column in layout.columns]
+        self.fields = file_fields(layout)
         self._layout, self._maker = layout, maker
         self._block_cells, self._drop = block_cells, drop_infeasible
         self._cells = CellValues(layout)

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gridplan.errors import StoreError
-from gridplan.store.files import Receipt, sha256_of, store_errors, write_text
+from gridplan.store.files import Receipt, bytes_of, hashed, store_errors, write_text
 from gridplan.store.folder import INTENT
 from gridplan.store.layout import Part
 from gridplan.store.manifest import MANIFEST, Manifest, Origin, read_manifest
 from gridplan.store.objects import content_of, is_there, remove_file
 from gridplan.store.place import is_remote
+from gridplan.store.sizes import sizes_of
+from gridplan.store.threads import readers_of, side_by_side
 
 __all__ = ["INTENT", "Intent", "finished_parts", "read_intent", "remove_intent", "write_intent"]
 
@@ -81,24 +83,33 @@ def finished_parts(folder: Path, parts: tuple[Part, ...]) -> dict[int, Receipt]:
 
     Raises StoreError where an object store does not say: parts that stand are not written again for that.
     """
-    return {part.number: receipt for part in parts if (receipt := _standing(folder, part)) is not None}
+    # Of an object store a listing says what there is: a run that was stopped early has few of very many parts.
+    size_of = sizes_of(folder, [name for part in parts for name in (part.receipt_file, part.file)])
+    found = side_by_side(lambda part: _standing(folder, part, size_of), parts, readers_of(folder))
+    return {receipt.number: receipt for receipt in found if receipt is not None}
 
 
-def _standing(folder: Path, part: Part) -> Receipt | None:
+def _standing(folder: Path, part: Part, size_of: Callable[[str], int | None]) -> Receipt | None:
     """The receipt of a part that stands as it was written, else None."""
-    path = folder / "receipts" / f"{Path(part.file).stem}.json"
-    with store_errors("read", path), contextlib.suppress(_lost(folder), ValueError, TypeError):
-        receipt = Receipt(**json.loads(path.read_bytes()))
-        if (receipt.number, receipt.file) == (part.number, part.file) and _as_written(folder, receipt):
+    if size_of(part.receipt_file) is None:
+        return None
+    with _asking(folder, part.receipt_file), contextlib.suppress(_lost(folder), ValueError, TypeError):
+        receipt = Receipt(**json.loads(bytes_of(folder, part.receipt_file)))
+        own = (receipt.number, receipt.file) == (part.number, part.file) and size_of(part.file) == receipt.bytes
+        if own and _as_written(folder, receipt):
             return receipt
     return None
 
 
 def _as_written(folder: Path, receipt: Receipt) -> bool:
-    path = folder / receipt.file
-    with store_errors("read", path), contextlib.suppress(_lost(folder)):
-        return path.stat().st_size == receipt.bytes and sha256_of(path) == receipt.sha256
+    with _asking(folder, receipt.file), contextlib.suppress(_lost(folder)):
+        return hashed(folder, receipt.file)[0] == receipt.sha256
     return False
+
+
+def _asking(folder: Path, file: str) -> contextlib.AbstractContextManager[None]:
+    """What a store answers about a file, in words; what a disk says is never told here."""
+    return store_errors("read", folder / file) if is_remote(folder) else contextlib.nullcontext()
 
 
 def _lost(folder: Path) -> type[OSError]:

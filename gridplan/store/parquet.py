@@ -13,10 +13,10 @@ from gridplan.pages.page import PageMaker
 from gridplan.store.arrow import arrow_schema, file_metadata
 from gridplan.store.blocks import Part
 from gridplan.store.files import Receipt, discard, in_hand, land, make_folder, store_errors, write_text
-from gridplan.store.groups import GroupEncoder, Source
+from gridplan.store.groups import GroupEncoder, Source, file_fields
 from gridplan.store.layout import PAGE_ROWS, Layout
 
-__all__ = ["Compression", "PartWriter", "Source", "Unlanded", "WriteOptions", "write_part"]
+__all__ = ["Compression", "PartWriter", "Source", "Unlanded", "WriteOptions", "file_schema", "write_part"]
 
 Compression = Literal["zstd", "snappy", "none"]
 
@@ -64,16 +64,21 @@ class Unlanded:
         return self.receipt
 
 
+def file_schema(layout: Layout, options: WriteOptions) -> FileSchema:
+    """What the files of all parts of a cube say alike."""
+    said = file_metadata(arrow_schema(layout), options.grid_name, options.package_version)
+    created_by = f"gridplan version {options.package_version}"
+    return FileSchema(file_fields(layout), said, created_by, options.compression)
+
+
 class PartWriter:
     """Writes parts of one cube; one for each thread."""
 
     def __init__(self, layout: Layout, options: WriteOptions | None = None) -> None:
         options = options or WriteOptions()
-        said = file_metadata(arrow_schema(layout), options.grid_name, options.package_version)
-        created_by = f"gridplan version {options.package_version}"
         self._layout, self._maker = layout, PageMaker(options.compression)
         self._encoder = GroupEncoder(layout, self._maker, options.block_cells, options.drop_infeasible)
-        self._schema = FileSchema(self._encoder.fields, said, created_by, options.compression)
+        self._schema = file_schema(layout, options)
 
     def begin(self, folder: Path, part: Part, arrays: Source) -> Unlanded:
         """Write `part` under a temporary name; nothing is left of it where that fails.

@@ -16,9 +16,11 @@ from gridplan.errors import StoreError
 from gridplan.spreadsheet import rows_warning
 from gridplan.store import (
     Manifest,
+    WriteOptions,
     open_cube,
     prepare_folder,
     read_manifest,
+    verify,
     verify_cube,
     write_manifest,
     write_part,
@@ -179,6 +181,7 @@ def test_manifest_says_what_the_cube_is_made_of(sample: Any, tmp_path: Path) -> 
     assert [axis["labels"] for axis in raw["axes"]] == [["h100", "a100", "H100"], [0.5, 0.7, 1.0], ["16k", "128k"]]
     assert raw["parts"][2]["sha256"] == manifest.receipts[2].sha256
     assert raw["dims"][0]["file"] == "dims/metric.parquet"
+    assert (folder / "manifest.json").read_text() == json.dumps(raw, indent=1, ensure_ascii=False) + "\n"
 
 
 def test_an_incomplete_cube_is_never_announced(sample: Any, tmp_path: Path) -> None:
@@ -221,6 +224,36 @@ def test_a_part_of_the_same_size_with_other_bytes_is_noticed_by_verify(sample: A
     path.write_bytes(bytes(raw))
     with pytest.raises(StoreError, match=r"part-00000\.parquet has another SHA-256"):
         verify_cube(folder)
+
+
+def test_footers_are_read_where_another_version_wrote_them(
+    sample: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    has_schema = verify._has_schema
+    monkeypatch.setattr(verify, "_has_schema", lambda path, schema: asked.append(path) or has_schema(path, schema))
+    own = sample.write(tmp_path / "own")
+    verify_cube(own)
+    assert asked == []
+    other = sample.write(tmp_path / "other", options=WriteOptions(grid_name="test", package_version="0.0.9"))
+    verify_cube(other)
+    assert sorted(asked) == sorted((other / "facts").iterdir())
+    content = json.loads((own / "manifest.json").read_text())
+    next(column for column in content["columns"] if column["name"] == "replicas")["meta"]["unit"] = "GiB"
+    (own / "manifest.json").write_text(json.dumps(content))
+    with pytest.raises(StoreError, match=r"(part-0000\d\.parquet has another schema than the manifest says\n.*){4}"):
+        verify_cube(own)
+
+
+def test_the_sizes_alone_may_be_checked(sample: Any, tmp_path: Path) -> None:
+    folder = sample.write(tmp_path)
+    path = folder / "dims" / "metric.parquet"
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-9] + b"x" + raw[-8:])
+    verify_cube(folder, sizes_only=True)
+    path.write_bytes(raw[:-1])
+    with pytest.raises(StoreError, match=r"metric\.parquet has .* bytes"):
+        verify_cube(folder, sizes_only=True)
 
 
 def test_a_part_swapped_for_one_of_another_cube_is_a_store_error(sample: Any, tmp_path: Path) -> None:
