@@ -17,10 +17,14 @@ from gridplan.store.place import file_system, is_remote
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["batches", "condition_errors", "duckdb_errors", "needs_sql", "open_database"]
+__all__ = ["batches", "condition_errors", "duckdb_errors", "forget_footers", "needs_sql", "open_database"]
 
 _FEW = 4
 """Threads that read where memory is bounded (policy)."""
+
+_FOOTERS_KEPT = 1_000
+"""Files whose footers are kept for a second look (policy): 0.2 MB each for a cube with all its columns, which of very
+many files is more than a machine has."""
 
 ROWS_PER_BATCH = 65_536
 """Rows handed over at once (policy): some 60 MB of a cube with all its columns."""
@@ -60,6 +64,15 @@ def open_database(memory: str | None = None, folder: Path | None = None) -> duck
     with contextlib.suppress(duckdb.CatalogException):  # older versions have no such setting
         db.execute("SET parquet_metadata_cache = true")
     return db
+
+
+def forget_footers(db: duckdb.DuckDBPyConnection, files: int) -> None:
+    """Have footers read anew where an answer takes more files than are worth keeping in memory."""
+    import duckdb
+
+    if files > _FOOTERS_KEPT:
+        with contextlib.suppress(duckdb.CatalogException):  # older versions have no such setting
+            db.execute("SET parquet_metadata_cache = false")
 
 
 def batches(db: duckdb.DuckDBPyConnection, sql: str) -> Any:

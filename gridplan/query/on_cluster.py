@@ -11,7 +11,7 @@ from uuid import uuid4
 from gridplan import __version__
 from gridplan.engine.cluster.bench import check_seen, check_version, kept
 from gridplan.engine.cluster.spread import in_order
-from gridplan.query.database import batches, duckdb_errors, open_database
+from gridplan.query.database import batches, duckdb_errors, forget_footers, open_database
 from gridplan.query.rounds import Round, Rounds
 from gridplan.query.text import file_list
 from gridplan.store.manifest import MANIFEST
@@ -34,11 +34,12 @@ MOST_TASKS = 2_000
 
 @dataclass(frozen=True)
 class _Asked:
-    """What all tasks of a round share: where the cube lies, and the tables of earlier rounds."""
+    """What all tasks of a round share: where the cube lies, the tables of earlier rounds, how many files they read."""
 
     key: str
     folder: str
     tables: Mapping[str, pa.Table]
+    files: int
     version: str = field(default=__version__)
 
 
@@ -71,7 +72,7 @@ def _tables(
 ) -> Iterator[pa.Table]:
     """What is found in some files after another, in their order."""
     where = folder if is_remote(folder) else folder.absolute()
-    asked = _Asked(uuid4().hex, str(where), known)
+    asked = _Asked(uuid4().hex, str(where), known, len(files))
     pieces = [files[start : start + at_once] for start in range(0, len(files), at_once)]
     name = f"gridplan-slice-{asked.key[:12]}"
     tables = in_order(scheduler, _read, asked, pieces, lambda some: (one.of_files(file_list(where, some)),), name)
@@ -88,6 +89,7 @@ def _opened(asked: _Asked) -> duckdb.DuckDBPyConnection:
     folder = place_of(asked.folder)
     check_seen(folder, MANIFEST)
     db = open_database(None, folder)
+    forget_footers(db, asked.files)
     db.execute("SET threads = 1")  # a worker has as many threads as it was given
     for name, table in asked.tables.items():
         db.register(name, table)

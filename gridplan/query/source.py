@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridplan.errors import ContractError, Problem
-from gridplan.query.database import needs_sql, open_database
+from gridplan.query.database import forget_footers, needs_sql, open_database
 from gridplan.query.files import check_condition, files_sql, held_parts, held_positions
 from gridplan.query.table import Table, open_table
 
@@ -56,4 +56,5 @@ def source_of(table: Table, where: Where, memory: str | None = None) -> Source:
     check_condition(db, table, where)
     parts = held_parts(table, held_positions(db, table, where))
     table.check(parts)
+    forget_footers(db, len(parts))
     return Source(table, where, files_sql(table, parts), db, parts)
