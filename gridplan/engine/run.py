@@ -170,7 +170,7 @@ def run(
             job = Job(inputs, plan, target, own, progress)
             receipts, summary = job.write(parts, kept, workers or default_workers()), job.summary()
         else:
-            recipe = _recipe(inputs, chosen, drop_infeasible, own, target, single_file)
+            recipe = _recipe(inputs, chosen, drop_infeasible, own, target)
             receipts, summary = write_parts(scheduler, recipe, plan.layout, parts, kept, progress)
         dims = write_dims(target, plan.layout, dimension_tables(inputs), own)
         said = attributes(inputs)
@@ -189,13 +189,11 @@ def _write_options(inputs: Inputs, options: Mapping[str, Any]) -> WriteOptions:
     )
 
 
-def _recipe(
-    inputs: Inputs, chosen: list[str] | None, drop: bool, options: WriteOptions, target: Path, single_file: bool
-) -> Recipe:
+def _recipe(inputs: Inputs, chosen: list[str] | None, drop: bool, options: WriteOptions, target: Path) -> Recipe:
     """The run in a form that travels, under a name of its own."""
     where = str(target if is_remote(target) else target.absolute())
     measures = None if chosen is None else (*chosen, *(["status"] if drop else []))
-    return Recipe(uuid4().hex, inputs.grid, measures, inputs.simulate, options, where, single_file)
+    return Recipe(uuid4().hex, inputs.grid, measures, inputs.simulate, options, where)
 
 
 def _origin(inputs: Inputs) -> Origin:

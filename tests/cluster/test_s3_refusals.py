@@ -18,6 +18,7 @@ from gridplan.engine.cluster.connect import connected
 from gridplan.engine.cluster.recipe import Recipe, plan_part
 from gridplan.errors import RefusedError, StoreError
 from gridplan.store import verify_cube
+from gridplan.store.blocks import Part
 from gridplan.store.files import write_bytes
 from gridplan.store.parquet import WriteOptions
 from gridplan.store.place import place_of, sizes_below
@@ -213,13 +214,13 @@ def _left_open() -> str:
 
 def test_a_worker_that_may_not_read_says_so(store: FaultyStore, four_parts: Path, address: str) -> None:
     """It is not told that it does not see the folder."""
-    recipe = Recipe("key", gridplan.load_grid(four_parts), None, False, WriteOptions(), address, False)
+    recipe = Recipe("key", gridplan.load_grid(four_parts), None, False, WriteOptions(), address)
     store.refuse("AccessDenied", "GET", r"/run\.json$")
     with pytest.raises(RefusedError, match=r"/run\.json: access denied"):
-        plan_part(recipe, 0, None)
+        plan_part(recipe, Part(0, (), ()), None)
     store.relent()
     with pytest.raises(StoreError, match=f"a worker does not see {address}"):
-        plan_part(recipe, 0, None)
+        plan_part(recipe, Part(0, (), ()), None)
 
 
 def test_a_large_file_is_one_request(store: FaultyStore, address: str) -> None:

@@ -33,7 +33,7 @@ def write_parts(
         plan_part,
         recipe,
         parts,
-        lambda part: (part.number, kept.get(part.number)),
+        lambda part: (part, kept.get(part.number)),
         f"gridplan-part-{recipe.key[:12]}",
         "the same command with --resume finishes this run",
     )

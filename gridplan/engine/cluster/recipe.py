@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gridplan import __version__
@@ -37,11 +36,10 @@ class Recipe:
     simulate: bool
     options: WriteOptions
     target: str
-    single_file: bool
     version: str = field(default=__version__)
 
 
-def plan_part(recipe: Recipe, number: int, receipt: Receipt | None) -> tuple[Receipt, Summary]:
+def plan_part(recipe: Recipe, part: Part, receipt: Receipt | None) -> tuple[Receipt, Summary]:
     """Plan one part, write it and its receipt, and say what is in it; with a `receipt` it stands and is only counted.
 
     Raises StoreError where this process has another version, or does not see the folder of the run.
@@ -49,18 +47,17 @@ def plan_part(recipe: Recipe, number: int, receipt: Receipt | None) -> tuple[Rec
     check_version(recipe.version)
     target = place_of(recipe.target)
     check_seen(target, INTENT)
-    parts, planner = kept(recipe.key, lambda: _planner(recipe))
+    planner = kept(recipe.key, lambda: _planner(recipe))
     planner.begin_anew()
     if receipt is not None:
-        planner.count(parts[number])
+        planner.count(part)
     else:
-        receipt = planner.begin(target, parts[number]).land()
+        receipt = planner.begin(target, part).land()
     return receipt, planner.summary.without_layout()
 
 
-def _planner(recipe: Recipe) -> tuple[Mapping[int, Part], PartPlanner]:
-    """The parts of the run, and what plans them on this thread."""
+def _planner(recipe: Recipe) -> PartPlanner:
+    """What plans the parts of the run on this thread."""
     inputs = with_simulations(build_inputs(recipe.grid), recipe.simulate)
     plan = plan_columns(inputs, recipe.measures)
-    parts = plan.layout.parts(None if recipe.single_file else plan.layout.rows_per_part)
-    return {part.number: part for part in parts}, PartPlanner(inputs, plan, recipe.options, hoist(inputs, plan))
+    return PartPlanner(inputs, plan, recipe.options, hoist(inputs, plan))
