@@ -14,11 +14,12 @@ from gridplan.engine.blocks import BLOCK_CELLS, BlockEvaluator
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan
 from gridplan.engine.hoist import Shared, hoist
-from gridplan.engine.summary import READ, Summary
+from gridplan.engine.summary import READ, Summary, counted_columns
 from gridplan.engine.workers import Stopped, spread
 from gridplan.store.blocks import Block, Part, cut
 from gridplan.store.files import Receipt
 from gridplan.store.parquet import PartWriter, Unlanded, WriteOptions
+from gridplan.store.stream import groups_within, read_blocks
 
 __all__ = ["Job", "PartPlanner", "Progress"]
 
@@ -64,7 +65,7 @@ class Job:
         def write(task: tuple[Part, Receipt | None]) -> Callable[[], Receipt]:
             part, receipt = task
             if receipt is not None:
-                planner.count(part)
+                planner.count(self.target, part)
                 return lambda: receipt
             begun = planner.begin(self.target, part)
             if last:
@@ -107,7 +108,7 @@ class PartPlanner:
     ) -> None:
         self.summary = Summary(plan.layout)
         self._evaluator = BlockEvaluator(inputs, plan, shared)
-        self._writer = PartWriter(plan.layout, options)
+        self._writer, self._drops = PartWriter(plan.layout, options), options.drop_infeasible
         self._progress, self._stop = progress or (lambda _: None), stop or Event()
 
     def begin_anew(self) -> None:
@@ -118,14 +119,28 @@ class PartPlanner:
         """Plan a part and write it under a temporary name. Raises StoreError, and Stopped once that is asked for."""
         return self._writer.begin(target, part, self._columns)
 
-    def count(self, part: Part) -> None:
-        """Count a part that stands already, so that a run says the same at its end."""
-        for block in cut(part.block, BLOCK_CELLS):
-            deque(self._columns(block), maxlen=0)
+    def count(self, target: Path, part: Part) -> None:
+        """Count a part that stands already, so that a run says the same at its end.
 
-    def _columns(self, block: Block) -> Iterator[tuple[str, Array]]:
+        Its file has what is counted, unless rows were left out of it: then the part is planned once more.
+        """
+        if self._drops:
+            for block in cut(part.block, BLOCK_CELLS):
+                deque(self._columns(block), maxlen=0)
+            return
+        layout = self.summary.layout
+        groups = groups_within(layout, part, part.block)
+        for block, arrays in read_blocks(target, layout, part, groups, counted_columns(layout)):
+            self._go_on()
+            self.summary.add(block, arrays)
+            self._progress(block.rows)
+
+    def _go_on(self) -> None:
         if self._stop.is_set():
             raise Stopped
+
+    def _columns(self, block: Block) -> Iterator[tuple[str, Array]]:
+        self._go_on()
         counted = {}
         for name, values in self._evaluator.columns(block):
             if name in READ:

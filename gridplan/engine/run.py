@@ -26,7 +26,6 @@ from gridplan.engine.tables import catalog_hash, dimension_tables
 from gridplan.engine.workers import default_workers
 from gridplan.errors import StoreError
 from gridplan.spreadsheet import rows_warning
-from gridplan.store.blocks import Part
 from gridplan.store.dims import write_dims
 from gridplan.store.files import Receipt
 from gridplan.store.folder import claimed_folder
@@ -163,20 +162,23 @@ def run(
     parts = plan.layout.parts(None if single_file else plan.layout.rows_per_part)
     intent = Intent(_origin(inputs), options, plan.layout.cells, len(parts))
     with claimed_folder(folder, force, resume) as target, resumable():
-        kept = _finished(target, intent, parts) if resume else {}
+        goes_on = resume and _is_same_run(target, intent)
+        # Workers of a cluster look for themselves.
+        kept = finished_parts(target, parts) if goes_on and scheduler is None else {}
         write_intent(target, intent)
         own = _write_options(inputs, options)
         if scheduler is None:
             job = Job(inputs, plan, target, own, progress)
             receipts, summary = job.write(parts, kept, workers or default_workers()), job.summary()
+            stood = len(kept)
         else:
             recipe = _recipe(inputs, chosen, drop_infeasible, own, target)
-            receipts, summary = write_parts(scheduler, recipe, plan.layout, parts, kept, progress)
+            receipts, summary, stood = write_parts(scheduler, recipe, plan.layout, parts, goes_on, progress)
         dims = write_dims(target, plan.layout, dimension_tables(inputs), own)
         said = attributes(inputs)
         write_manifest(target, Manifest(plan.layout, intent.origin, parts, receipts, dims, options, said))
         remove_intent(target)
-    return _result(target, inputs, plan, receipts, len(kept), summary)
+    return _result(target, inputs, plan, receipts, stood, summary)
 
 
 def _write_options(inputs: Inputs, options: Mapping[str, Any]) -> WriteOptions:
@@ -206,18 +208,18 @@ def _origin(inputs: Inputs) -> Origin:
     )
 
 
-def _finished(target: Path, intent: Intent, parts: tuple[Part, ...]) -> dict[int, Receipt]:
-    """Parts of the earlier run in `target` that stand whole; refused where it set out to write something else."""
+def _is_same_run(target: Path, intent: Intent) -> bool:
+    """Whether an earlier run began to write the same in `target`; refused where it set out to write something else."""
     earlier = read_intent(target)
     if earlier is None:
-        return {}
+        return False
     differences = earlier.differences(intent)
     if differences:
         raise StoreError(
             f"{target} holds a run that differs in {', '.join(differences)}: it cannot be resumed; "
             "replace it with --force or give another folder"
         )
-    return finished_parts(target, parts)
+    return True
 
 
 def _result(

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
-from gridplan.engine.summary import READ, Summary
-from gridplan.engine.survivors import NEEDED, WITHOUT_SPOT
+from gridplan.engine.summary import Summary, counted_columns
 from gridplan.engine.workers import Stopped, default_workers, spread
 from gridplan.store.blocks import Block, Part
-from gridplan.store.columns import Column
 from gridplan.store.layout import Layout
 from gridplan.store.open import check_files, whole_manifest
 from gridplan.store.place import place_of
@@ -56,7 +54,7 @@ def stored_summary(
     manifest = whole_manifest(folder)
     box = slice_box(manifest.layout, at)
     parts, layout = check_files(folder, manifest, box), slice_layout(manifest.layout, box)
-    columns = _counted(layout)
+    columns = counted_columns(layout)
     counted: list[Summary] = []
 
     def worker(stop: Event) -> Callable[[Piece], None]:
@@ -77,13 +75,6 @@ def stored_summary(
     for one in counted:
         total.merge(one)
     return total
-
-
-def _counted(layout: Layout) -> list[Column]:
-    """Columns of a cube that its summary reads; what plans cost and take only where it is known which survive."""
-    survivors = {*NEEDED, WITHOUT_SPOT} - {"status"}
-    unread = set() if Summary(layout).survivors.questions else survivors
-    return [column for column in layout.given if column.name in READ - unread]
 
 
 def _pieces(layout: Layout, parts: Sequence[Part], box: Block, workers: int) -> Iterator[Piece]:

@@ -13,9 +13,10 @@ import numpy as np
 from gridplan.chain.graph import Array
 from gridplan.engine import survivors
 from gridplan.store.blocks import Block
+from gridplan.store.columns import Column
 from gridplan.store.layout import Layout
 
-__all__ = ["READ", "Best", "Summary"]
+__all__ = ["READ", "Best", "Summary", "counted_columns"]
 
 PRICE = "usd_per_mtok_output"
 
@@ -233,3 +234,10 @@ class Summary:
             "cheapest_surviving": self.survivors.to_dict(),
             "cheapest": [{"model": model, PRICE: best.price, "labels": dict(best.labels)} for model, best in order],
         }
+
+
+def counted_columns(layout: Layout) -> list[Column]:
+    """Columns of a cube that its summary reads; what plans cost and take only where it is known which survive."""
+    survivor_columns = {*survivors.NEEDED, survivors.WITHOUT_SPOT} - {"status"}
+    unread = set() if Summary(layout).survivors.questions else survivor_columns
+    return [column for column in layout.given if column.name in READ - unread]

@@ -22,7 +22,7 @@ from gridplan.store.place import is_remote
 from gridplan.store.sizes import sizes_of
 from gridplan.store.threads import readers_of, side_by_side
 
-__all__ = ["INTENT", "Intent", "finished_parts", "read_intent", "remove_intent", "write_intent"]
+__all__ = ["INTENT", "Intent", "finished_part", "finished_parts", "read_intent", "remove_intent", "write_intent"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,11 @@ def finished_parts(folder: Path, parts: tuple[Part, ...]) -> dict[int, Receipt]:
     size_of = sizes_of(folder, [name for part in parts for name in (part.receipt_file, part.file)])
     found = side_by_side(lambda part: _standing(folder, part, size_of), parts, readers_of(folder))
     return {receipt.number: receipt for receipt in found if receipt is not None}
+
+
+def finished_part(folder: Path, part: Part) -> Receipt | None:
+    """The same of one part; None where it does not stand."""
+    return _standing(folder, part, sizes_of(folder, [part.receipt_file, part.file]))
 
 
 def _standing(folder: Path, part: Part, size_of: Callable[[str], int | None]) -> Receipt | None:

@@ -17,6 +17,7 @@ import gridplan
 from gridplan.engine import evaluate as evaluate_module
 from gridplan.engine.cluster import arrays as cluster_arrays
 from gridplan.engine.cluster import connect, spread
+from gridplan.engine.cluster import parts as cluster_parts
 from gridplan.errors import ContractError, StoreError
 from gridplan.query import on_cluster
 from gridplan.sensitivity import input_indices as indices_module
@@ -231,3 +232,30 @@ def _slow_first(shared: str, task: int) -> tuple[str, int]:
     if task == 0:
         _GATES[0].wait(30)
     return shared, task
+
+
+def test_a_task_of_a_very_large_cube_has_several_parts(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridplan.store.layout.ROWS_PER_PART", 4_000)
+    monkeypatch.setattr(cluster_parts, "MOST_TASKS", 5)
+    tasks: list[int] = []
+    real = cluster_parts.spread_on
+
+    def watched(scheduler: str, function: Any, recipe: Any, some: Any, *more: Any) -> Any:
+        pieces = list(some)
+        tasks.extend(map(len, pieces))
+        return real(scheduler, function, recipe, pieces, *more)
+
+    monkeypatch.setattr(cluster_parts, "spread_on", watched)
+    grid = gridplan.load_grid(GRIDS / "quickstart.yaml")
+    gridplan.run(grid, tmp_path / "here", workers=1)
+    told: list[int] = []
+    result = gridplan.run(grid, tmp_path / "there", scheduler=scheduler, progress=told.append)
+    assert (result.parts, tasks, sum(told)) == (24, [5, 5, 5, 5, 4], 72_000)
+    for name in ["manifest.json", *(f"facts/part-{number:05d}.parquet" for number in range(24))]:
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+    (tmp_path / "there" / "facts/part-00003.parquet").unlink()
+    again = gridplan.run(grid, tmp_path / "there", scheduler=scheduler, resume=True)
+    assert (again.resumed, again.summary.to_dict()) == (23, result.summary.to_dict())
+    assert (tmp_path / "there" / "manifest.json").read_bytes() == (tmp_path / "here" / "manifest.json").read_bytes()

@@ -15,7 +15,7 @@ from refused import ASKED, PARTS, RESUME, SAID, hashes, left_behind, own_process
 import gridplan
 from gridplan.engine.cluster import spread as cluster_spread
 from gridplan.engine.cluster.connect import connected
-from gridplan.engine.cluster.recipe import Recipe, plan_part
+from gridplan.engine.cluster.recipe import Recipe, plan_parts
 from gridplan.errors import RefusedError, StoreError
 from gridplan.store import verify_cube
 from gridplan.store.blocks import Part
@@ -217,10 +217,10 @@ def test_a_worker_that_may_not_read_says_so(store: FaultyStore, four_parts: Path
     recipe = Recipe("key", gridplan.load_grid(four_parts), None, False, WriteOptions(), address)
     store.refuse("AccessDenied", "GET", r"/run\.json$")
     with pytest.raises(RefusedError, match=r"/run\.json: access denied"):
-        plan_part(recipe, Part(0, (), ()), None)
+        plan_parts(recipe, [Part(0, (), ())], False)
     store.relent()
     with pytest.raises(StoreError, match=f"a worker does not see {address}"):
-        plan_part(recipe, Part(0, (), ()), None)
+        plan_parts(recipe, [Part(0, (), ())], False)
 
 
 def test_a_large_file_is_one_request(store: FaultyStore, address: str) -> None:

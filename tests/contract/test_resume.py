@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import gridplan
+from gridplan.engine.blocks import BlockEvaluator
 from gridplan.errors import StoreError, VerifyError
 from gridplan.store.lock import LOCK, folder_lock
 from gridplan.store.verify import verify_cube
@@ -318,3 +319,16 @@ def test_a_disk_that_fails_late_leaves_no_temporary_file(
     with pytest.raises(StoreError, match="the disk is full"):
         gridplan.run(grid, tmp_path / "cube", workers=1)
     assert list((tmp_path / "cube" / "facts").glob(".*")) == []
+
+
+def test_a_part_that_stands_is_counted_in_its_file(
+    grid: object, finished: Path, whole: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (finished / "facts" / "part-00007.parquet").unlink()
+    planned: list[int] = []
+    real = BlockEvaluator.columns
+    monkeypatch.setattr(BlockEvaluator, "columns", lambda own, block: (planned.append(block.rows), real(own, block))[1])
+    result = gridplan.run(grid, finished, resume=True, workers=1)
+    assert sum(planned) == json.loads((finished / "manifest.json").read_text())["parts"][7]["rows"] < 72_000
+    assert result.resumed == 23
+    assert hashes(finished) == whole[1]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from math import ceil
 
-from gridplan.engine.cluster.recipe import Recipe, plan_part
+from gridplan.engine.cluster.recipe import Done, Recipe, plan_parts
 from gridplan.engine.cluster.spread import spread_on
 from gridplan.engine.job import Progress
 from gridplan.engine.summary import Summary
@@ -14,31 +15,32 @@ from gridplan.store.layout import Layout
 
 __all__ = ["write_parts"]
 
+MOST_TASKS = 100_000
+"""Tasks of a run (policy): a scheduler takes some minutes to hand them out. A larger cube has several parts in each."""
+
 
 def write_parts(
-    scheduler: str,
-    recipe: Recipe,
-    layout: Layout,
-    parts: Sequence[Part],
-    kept: Mapping[int, Receipt],
-    progress: Progress | None,
-) -> tuple[tuple[Receipt, ...], Summary]:
-    """Have every part that is not `kept` planned and written; receipts in the order of the parts, and all counts.
+    scheduler: str, recipe: Recipe, layout: Layout, parts: Sequence[Part], resume: bool, progress: Progress | None
+) -> tuple[tuple[Receipt, ...], Summary, int]:
+    """Have every part planned and written: receipts in the order of the parts, all counts, how many stood already.
 
-    Raises StoreError as `spread_on` does; what is written then stands, and can be resumed.
+    With `resume` workers look for what an earlier run has left there. Raises StoreError as `spread_on` does; what is
+    written then stands, and can be resumed.
     """
-    told, total, done = progress or (lambda _: None), Summary(layout), dict[int, Receipt]()
+    told, total, done = progress or (lambda _: None), Summary(layout), dict[int, Done]()
+    at_once = ceil(len(parts) / MOST_TASKS)
     results = spread_on(
         scheduler,
-        plan_part,
+        plan_parts,
         recipe,
-        parts,
-        lambda part: (part, kept.get(part.number)),
+        (parts[first : first + at_once] for first in range(0, len(parts), at_once)),
+        lambda some: (some, resume),
         f"gridplan-part-{recipe.key[:12]}",
         "the same command with --resume finishes this run",
     )
-    for part, (receipt, counted) in results:
+    for some, (found, counted) in results:
         total.merge(counted)
-        done[part.number] = receipt
-        told(part.rows)
-    return tuple(done[part.number] for part in parts), total
+        done |= {one.receipt.number: one for one in found}
+        told(sum(part.rows for part in some))
+    stood = sum(one.stood for one in done.values())
+    return tuple(done[part.number].receipt for part in parts), total, stood

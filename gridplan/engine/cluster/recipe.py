@@ -1,7 +1,8 @@
-"""A run in a form that travels, and the planning of one of its parts where it arrives."""
+"""A run in a form that travels, and the planning of some of its parts where it arrives."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gridplan import __version__
@@ -16,10 +17,11 @@ from gridplan.engine.summary import Summary
 from gridplan.store.blocks import Part
 from gridplan.store.files import Receipt
 from gridplan.store.inside import INTENT
+from gridplan.store.intent import finished_part
 from gridplan.store.parquet import WriteOptions
 from gridplan.store.place import place_of
 
-__all__ = ["Recipe", "plan_part"]
+__all__ = ["Done", "Recipe", "plan_parts"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,18 @@ class Recipe:
     version: str = field(default=__version__)
 
 
-def plan_part(recipe: Recipe, part: Part, receipt: Receipt | None) -> tuple[Receipt, Summary]:
-    """Plan one part, write it and its receipt, and say what is in it; with a `receipt` it stands and is only counted.
+@dataclass(frozen=True)
+class Done:
+    """A part that is there, by its receipt; whether it stood already."""
+
+    receipt: Receipt
+    stood: bool
+
+
+def plan_parts(recipe: Recipe, parts: Sequence[Part], resume: bool) -> tuple[list[Done], Summary]:
+    """Plan some parts, write each with its receipt, and say what is in them.
+
+    With `resume` those that stand as an earlier run wrote them are only counted.
 
     Raises StoreError where this process has another version, or does not see the folder of the run.
     """
@@ -49,11 +61,13 @@ def plan_part(recipe: Recipe, part: Part, receipt: Receipt | None) -> tuple[Rece
     check_seen(target, INTENT)
     planner = kept(recipe.key, lambda: _planner(recipe))
     planner.begin_anew()
-    if receipt is not None:
-        planner.count(part)
-    else:
-        receipt = planner.begin(target, part).land()
-    return receipt, planner.summary.without_layout()
+    done = []
+    for part in parts:
+        receipt = finished_part(target, part) if resume else None
+        if receipt is not None:
+            planner.count(target, part)
+        done.append(Done(receipt or planner.begin(target, part).land(), receipt is not None))
+    return done, planner.summary.without_layout()
 
 
 def _planner(recipe: Recipe) -> PartPlanner:
