@@ -28,6 +28,7 @@ def parted(tmp_path_factory: pytest.TempPathFactory, grids: Path) -> Path:
     grid = yaml.safe_load((grids / "lesson.yaml").read_text(encoding="utf-8"))
     del grid["workload"]["arrival_rate"], grid["scenarios"]
     grid["axes"] = {"instance": ["aws-p4de", "fractional"], "arrival_rate": {"linspace": [1, 200, 40]}}
+    grid["outputs"] = ["status", "infeasible_reason", "fleet_sufficient", "gpus", "tpot_s", MEASURE]
     folder = tmp_path_factory.mktemp("parted") / "cube"
     loaded = gridplan.loads_grid(yaml.safe_dump(grid))
     gridplan.run(loaded, folder)
