@@ -21,10 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_TERMINATED = 128 + signal.SIGTERM
+"""Exit code of a program that SIGTERM ended, as shells count it (fact)."""
+
 
 @click.command()
 @click.argument("grid", type=click.Path())
-@click.option("-o", "--output", "folder", required=True, type=click.Path(), help="Folder to write the cube to.")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    required=True,
+    type=click.Path(),
+    help="Folder to write the cube to, or s3://BUCKET/CUBE.",
+)
 @click.option("--force", is_flag=True, help="Replace a cube that is already there.")
 @click.option("--resume", is_flag=True, help="Finish the run that was stopped in this folder.")
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Threads (default: the cores).")
@@ -92,17 +102,20 @@ def command(
 
 @contextlib.contextmanager
 def _stopped_once(folder: str) -> Iterator[None]:
-    """Let the first Ctrl-C stop the run and tell how it goes on; later ones do not disturb what is let go in order."""
+    """Let the first Ctrl-C or SIGTERM stop the run and tell how it goes on; later ones do not disturb its ending."""
 
     def stop(signum: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        if signum == signal.SIGTERM:  # what a batch system or a cluster sends before it kills
+            raise SystemExit(_TERMINATED)
         raise KeyboardInterrupt
 
     ours = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, stop) if ours else None
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM) if ours}
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         from gridplan.store.intent import INTENT
         from gridplan.store.place import place_of
 
@@ -110,8 +123,8 @@ def _stopped_once(folder: str) -> Iterator[None]:
             click.echo(f"{folder}: the same command with --resume finishes this run", err=True)
         raise
     finally:
-        if ours:
-            signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _table(result: RunResult) -> str:

@@ -19,7 +19,7 @@ def scheduler_option(command: F) -> F:
         "--scheduler",
         default=None,
         metavar="tcp://HOST:PORT|local[:N]",
-        help="Work on a cluster of dask.distributed, or on N processes.",
+        help="Work on a dask cluster, or on N processes (gridplan[distributed]).",
     )(command)
 
 

@@ -14,6 +14,7 @@ from gridplan.errors import StoreError
 from gridplan.store.blocks import Block, Part
 from gridplan.store.columns import AxisSpec, Column
 from gridplan.store.files import FileRecord, Receipt, store_errors, sync_folder, write_text
+from gridplan.store.inside import INTENT
 from gridplan.store.layout import Layout
 from gridplan.store.manifest_text import manifest_text
 from gridplan.store.objects import content_of
@@ -155,13 +156,15 @@ _MOST_KNOWN = 4
 _known: dict[tuple[Path, Hashable], Manifest] = {}
 
 
+_UNFINISHED = "the run did not finish; finish it with --resume, or replace it with --force"
+
+
 def _text(folder: Path) -> bytes:
     """The manifest of a cube in an object store."""
     text = content_of(folder / MANIFEST)
     if text is None:
-        raise StoreError(
-            f"{folder} has no {MANIFEST}: it holds no finished cube; --resume finishes a run that was stopped there"
-        )
+        begun = content_of(folder / INTENT) is not None
+        raise StoreError(f"{folder} has no {MANIFEST}: {_UNFINISHED if begun else 'it holds no finished cube'}")
     return text
 
 
@@ -192,8 +195,7 @@ def _here(folder: Path) -> bytes:
     path = folder / MANIFEST
     if not path.is_file():
         if (folder / "facts").is_dir():
-            mend = "finish it with --resume, or replace it with --force"
-            raise StoreError(f"{folder} has no {MANIFEST}: the run did not finish; {mend}")
+            raise StoreError(f"{folder} has no {MANIFEST}: {_UNFINISHED}")
         raise StoreError(f"{folder} has no {MANIFEST}: it does not hold a cube")
     with store_errors("read", path):
         return path.read_bytes()

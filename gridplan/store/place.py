@@ -30,6 +30,9 @@ _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
 _WITH_BUCKETS = ("s3", "s3a", "gs", "gcs")
 """Stores whose addresses begin with the name of a bucket."""
 
+_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
+"""Extras of the package by the protocols that they bring."""
+
 
 def is_address(text: object) -> bool:
     """Whether a text is an address such as `s3://bucket/cube`, and no path of this machine.
@@ -71,6 +74,8 @@ def place_of(target: str | Path) -> Path:
         place = UPath(target, use_listings_cache=False)
         _ = place.fs  # the library of the store is loaded here, and not in the middle of a run
     except ImportError as error:
+        if protocol in _EXTRAS:
+            raise MissingExtraError(f"{target} is reached by a library of its own", _EXTRAS[protocol]) from None
         raise StoreError(f"{target} cannot be reached: {error}") from None
     return cast(Path, place)
 

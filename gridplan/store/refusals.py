@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from traceback import walk_tb
 
 from gridplan.errors import RefusedError, StoreError
 
@@ -137,8 +138,13 @@ def _line(text: object) -> str:
 
 
 def is_of_a_store(error: BaseException) -> bool:
-    """Whether an error is one of a library that speaks with object stores."""
-    return type(error).__module__.partition(".")[0] in _LIBRARIES
+    """Whether an error is one of a library that speaks with object stores, or was raised in one.
+
+    botocore says of an address that is none that it is a ValueError.
+    """
+    places = [type(error).__module__]
+    places += [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    return any(place.partition(".")[0] in _LIBRARIES for place in (places[0], places[-1]))
 
 
 def no_bucket(error: BaseException) -> bool:

@@ -73,7 +73,7 @@ def test_a_stopped_run_is_resumed(memory: str, local: dict[str, str], monkeypatc
     found = sizes_below(place_of(memory))
     assert "manifest.json" not in found
     assert {"run.json", "facts/part-00000.parquet"} <= set(found)
-    with pytest.raises(StoreError, match="holds no finished cube"):
+    with pytest.raises(StoreError, match="the run did not finish; finish it with --resume"):
         gridplan.open_cube(memory)
     with pytest.raises(StoreError, match="already holds an unfinished run"):
         gridplan.run(grid, memory)

@@ -93,16 +93,23 @@ def _read_by_others(address: str, endpoint: str, gpus: float) -> None:
     assert frame.select(pl.col("gpus").sum()).collect().item() == gpus
 
 
-@pytest.mark.parametrize("kind", ["no such bucket", "nobody listens"])
-def test_a_store_that_refuses_is_said_in_one_line(contract: Path, endpoint: str, kind: str) -> None:
-    address = "s3://no-such-bucket-here/cube" if kind == "no such bucket" else f"s3://{BUCKET}/unheard"
-    more = {} if kind == "no such bucket" else {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}
-    run = started(contract, address, **more)
+@pytest.mark.parametrize(
+    ("name", "server", "said"),
+    [
+        ("s3://no-such-bucket-here/cube", None, "there is no such bucket"),
+        (f"s3://{BUCKET}/unheard", "http://127.0.0.1:9", "Could not connect"),
+        (f"s3://{BUCKET}/unheard", "127.0.0.1:9", "Invalid endpoint: 127.0.0.1:9"),
+    ],
+)
+def test_a_store_that_refuses_is_said_in_one_line(
+    contract: Path, endpoint: str, name: str, server: str | None, said: str
+) -> None:
+    run = started(contract, name, **({} if server is None else {"AWS_ENDPOINT_URL_S3": server}))
     out, err = run.communicate(timeout=120)
     assert run.returncode == 3, (out, err)
     lines = [line for line in err.splitlines() if line]
     assert [line for line in lines if line.startswith("error: ")] == lines[-1:]
-    assert address in lines[-1]
-    assert ("there is no such bucket" if kind == "no such bucket" else "Could not connect") in lines[-1]
+    assert name in lines[-1]
+    assert said in lines[-1]
     assert "Traceback" not in err
     assert SECRET not in out + err

@@ -187,7 +187,10 @@ def test_on_a_cluster_a_store_that_stays_busy_ends_the_run(
 ) -> None:
     monkeypatch.setattr(cluster_spread, "RETRIES", 0)
     fault = store.refuse("SlowDown", *WHERE["part"][:2])
-    with pytest.raises(RefusedError, match=r"part-00002\.parquet: the store asks to slow down .* --resume finishes"):
+    with pytest.raises(
+        RefusedError,
+        match=r"on a worker of local:1: cannot write .*part-00002\.parquet: the .* slow down .* --resume finishes",
+    ):
         gridplan.run(gridplan.load_grid(four_parts), address, scheduler="local:1")
     assert fault.answered == ASKED
     assert capfd.readouterr() == ("", "")  # nor do the workers of this machine say anything of their own

@@ -200,8 +200,11 @@ def test_an_unfinished_folder_says_how_to_go_on(grid: object, finished: Path) ->
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_an_interrupt_ends_with_130_and_leaves_a_folder_to_resume(
-    grid: object, whole: tuple[Path, dict[str, str]], tmp_path: Path
+@pytest.mark.parametrize(
+    ("number", "code", "last"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "run")]
+)
+def test_an_interrupt_ends_with_its_code_and_leaves_a_folder_to_resume(
+    grid: object, whole: tuple[Path, dict[str, str]], tmp_path: Path, number: signal.Signals, code: int, last: str
 ) -> None:
     folder = tmp_path / "cube"
     program = f"""
@@ -213,13 +216,15 @@ main(["run", {str(Path(__file__).parents[2] / "grids" / "quickstart.yaml")!r}, "
     child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     while child.poll() is None and not list(folder.glob("receipts/part-*.json")):
         time.sleep(0.005)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     began = time.monotonic()
     _, said = child.communicate(timeout=30)
     if child.returncode == 0:
         pytest.skip("the run was done before the interrupt came")
-    assert child.returncode == 130
-    assert said.decode().strip().splitlines()[-1] == "interrupted"
+    assert child.returncode == code
+    lines = said.decode().strip().splitlines()
+    assert f"{folder}: the same command with --resume finishes this run" in lines
+    assert lines[-1].endswith(last)
     assert time.monotonic() - began < 10
     assert not list(folder.rglob("*.tmp"))
     gridplan.run(grid, folder, resume=True)

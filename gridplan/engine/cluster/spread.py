@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gridplan.engine.cluster.connect import connected
-from gridplan.errors import GridplanError, StoreError
+from gridplan.errors import GridplanError, RefusedError, StoreError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -135,6 +135,9 @@ class _Cluster:
                 failed = [future for future in futures if future.status != "finished"]
                 found: list[Any] = self.client.gather(failed or list(futures))
                 return found
+        except RefusedError as error:
+            # A worker has credentials and a network of its own.
+            raise RefusedError(f"on a worker of {self.scheduler}: {error}") from error
         except GridplanError:
             raise
         except KilledWorker as error:
