@@ -164,7 +164,7 @@ def run(
     with claimed_folder(folder, force, resume) as target, resumable():
         goes_on = resume and _is_same_run(target, intent)
         # Workers of a cluster look for themselves.
-        kept = finished_parts(target, parts) if goes_on and scheduler is None else {}
+        kept = finished_parts(target, parts, drop_infeasible) if goes_on and scheduler is None else {}
         write_intent(target, intent)
         own = _write_options(inputs, options)
         if scheduler is None:

@@ -18,7 +18,7 @@ from gridplan.store.folder import INTENT
 from gridplan.store.layout import Part
 from gridplan.store.manifest import MANIFEST, Manifest, Origin, read_manifest
 from gridplan.store.objects import content_of, is_there, remove_file
-from gridplan.store.place import is_remote
+from gridplan.store.place import file_system, is_remote
 from gridplan.store.sizes import sizes_of
 from gridplan.store.threads import readers_of, side_by_side
 
@@ -78,32 +78,43 @@ def intent_of(manifest: Manifest) -> Intent:
     return Intent(manifest.origin, manifest.options, manifest.layout.cells, len(manifest.parts))
 
 
-def finished_parts(folder: Path, parts: tuple[Part, ...]) -> dict[int, Receipt]:
+def finished_parts(folder: Path, parts: tuple[Part, ...], dropped: bool = False) -> dict[int, Receipt]:
     """Receipts of the parts that stand in `folder` as they were written: same rows, size and SHA-256.
 
-    Raises StoreError where an object store does not say: parts that stand are not written again for that.
+    With `dropped` rows may have been left out of their files. Raises StoreError where an object store does not say:
+    parts that stand are not written again for that.
     """
     # Of an object store a listing says what there is: a run that was stopped early has few of very many parts.
     size_of = sizes_of(folder, [name for part in parts for name in (part.receipt_file, part.file)])
-    found = side_by_side(lambda part: _standing(folder, part, size_of), parts, readers_of(folder))
+    found = side_by_side(lambda part: _standing(folder, part, size_of, dropped), parts, readers_of(folder))
     return {receipt.number: receipt for receipt in found if receipt is not None}
 
 
-def finished_part(folder: Path, part: Part) -> Receipt | None:
+def finished_part(folder: Path, part: Part, dropped: bool = False) -> Receipt | None:
     """The same of one part; None where it does not stand."""
-    return _standing(folder, part, sizes_of(folder, [part.receipt_file, part.file]))
+    return _standing(folder, part, sizes_of(folder, [part.receipt_file, part.file]), dropped)
 
 
-def _standing(folder: Path, part: Part, size_of: Callable[[str], int | None]) -> Receipt | None:
+def _standing(folder: Path, part: Part, size_of: Callable[[str], int | None], dropped: bool) -> Receipt | None:
     """The receipt of a part that stands as it was written, else None."""
     if size_of(part.receipt_file) is None:
         return None
-    with _asking(folder, part.receipt_file), contextlib.suppress(_lost(folder), ValueError, TypeError):
+    with _asking(folder, part.receipt_file), contextlib.suppress(_lost(folder), ValueError, TypeError, RecursionError):
         receipt = Receipt(**json.loads(bytes_of(folder, part.receipt_file)))
         own = (receipt.number, receipt.file) == (part.number, part.file) and size_of(part.file) == receipt.bytes
-        if own and _as_written(folder, receipt):
+        if own and _as_written(folder, receipt) and receipt.rows == _rows_of(folder, part, dropped):
             return receipt
     return None
+
+
+def _rows_of(folder: Path, part: Part, dropped: bool) -> int:
+    """The rows that a file of this part has, as its footer says where some may have been left out."""
+    if not dropped:
+        return part.rows
+    from pyarrow.parquet import read_metadata
+
+    where, files = file_system(folder / part.file)
+    return int(read_metadata(where, filesystem=files).num_rows)
 
 
 def _as_written(folder: Path, receipt: Receipt) -> bool:

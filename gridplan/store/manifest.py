@@ -108,16 +108,30 @@ def write_manifest(folder: Path, manifest: Manifest) -> Path:
 
 
 def _check_parts(folder: Path, manifest: Manifest) -> None:
-    dropped = bool(manifest.options.get("drop_infeasible"))
-    axes = len(manifest.layout.axes)
+    """Raise StoreError unless the parts are the cube, cell after cell, and each receipt is that of its part."""
+    dropped, shape = bool(manifest.options.get("drop_infeasible")), manifest.layout.shape
     cells, fits = 0, len(manifest.parts) == len(manifest.receipts)
-    for part, own in zip(manifest.parts, manifest.receipts, strict=False):
+    for number, (part, own) in enumerate(zip(manifest.parts, manifest.receipts, strict=False)):
         rows = part.rows
+        fits = fits and part.number == own.number == number and part.file == own.file
+        fits = fits and (0 <= own.rows <= rows if dropped else own.rows == rows)
+        fits = fits and _follows(part, shape, cells)
         cells += rows
-        fits = fits and part.number == own.number and part.file == own.file and (rows == own.rows or dropped)
-        fits = fits and len(part.start) == len(part.stop) == axes
     if not fits or cells != manifest.layout.cells:
         raise StoreError(f"{folder}: the parts do not make up the {manifest.layout.cells} rows of the cube")
+
+
+def _follows(part: Part, shape: Sequence[int], cells: int) -> bool:
+    """Whether a part holds the cells of the cube that follow the first `cells`, and no others.
+
+    As many cells as lie from its first to its last one: there is no room for another.
+    """
+    first = last = 0
+    for start, stop, size in zip(part.start, part.stop, shape, strict=True):
+        if not (type(start) is int and type(stop) is int and 0 <= start < stop <= size):
+            return False
+        first, last = first * size + start, last * size + stop - 1
+    return first == cells and last == cells + part.rows - 1
 
 
 def read_manifest(folder: str | Path) -> Manifest:
@@ -181,7 +195,7 @@ def _made(folder: Path, text: bytes) -> Manifest:
     try:
         manifest = _parsed(content)
         _check_parts(folder, manifest)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StoreError(f"{folder / MANIFEST} is damaged ({error!r}): run it again with --force") from error
     return manifest
 
@@ -204,7 +218,7 @@ def _here(folder: Path) -> bytes:
 def _decoded(path: Path, raw: bytes) -> Mapping[str, Any]:
     try:
         content = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged ({error}): run it again with --force") from error
     return content if isinstance(content, dict) else {}
 
@@ -218,7 +232,7 @@ def _parsed(content: Mapping[str, Any]) -> Manifest:
     listed = content["parts"]
     receipts = (Receipt(own["number"], own["file"], own["rows"], own["bytes"], own["sha256"]) for own in listed)
     return Manifest(
-        layout=Layout(axes, columns, content["row_group_rows"]),
+        layout=Layout(axes, columns, _positive(content["row_group_rows"])),
         origin=_only(Origin, content),
         parts=tuple(Part(own["number"], tuple(own["start"]), tuple(own["stop"])) for own in listed),
         receipts=tuple(receipts),
@@ -226,6 +240,12 @@ def _parsed(content: Mapping[str, Any]) -> Manifest:
         options=content["options"],
         attrs=content["attrs"],
     )
+
+
+def _positive(number: Any) -> int:
+    if type(number) is not int or number < 1:
+        raise ValueError(f"row_group_rows is {number!r}")
+    return number
 
 
 def _only(kind: Any, content: Mapping[str, Any]) -> Any:

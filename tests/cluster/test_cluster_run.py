@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ import gridplan
 from gridplan.engine.cluster import connect as cluster_connect
 from gridplan.engine.cluster import spread as cluster_spread
 from gridplan.errors import ContractError, StoreError
+
+distributed = pytest.importorskip("distributed")
 
 GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
 RATES = "arrival_rate: {geomspace: [0.1, 100, 10]}"
@@ -138,3 +141,17 @@ def test_what_is_no_address_is_refused_before_anything(contract: Path, tmp_path:
     with pytest.raises(ContractError, match="tcp://HOST:8786 is due"):
         gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler=text)
     assert not (tmp_path / "cube").exists()
+
+
+def test_something_else_that_listens_is_no_scheduler(machines: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_connect, "CONNECT_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(StoreError, match=f"no scheduler answers at {address}"), gridplan.cluster(address):
+            pass
+    with gridplan.cluster(machines.address), distributed.Client(machines.address, set_as_default=False) as client:
+        worker = next(iter(client.scheduler_info()["workers"]))
+    with pytest.raises(StoreError, match=f"answers at {worker}: it is that of a worker"), gridplan.cluster(worker):
+        pass
+    with pytest.raises(StoreError, match="no scheduler answers at tls://"), gridplan.cluster("tls://127.0.0.1:9"):
+        pass

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -337,3 +338,49 @@ def test_a_part_that_stands_is_counted_in_its_file(
     assert sum(planned) == json.loads((finished / "manifest.json").read_text())["parts"][7]["rows"] < 72_000
     assert result.resumed == 23
     assert hashes(finished) == whole[1]
+
+
+ALTERED: dict[str, Callable[[Any], object]] = {
+    "a part named twice": lambda parts: parts[2].update(
+        {name: parts[0][name] for name in ("number", "file", "sha256")}
+    ),
+    "a box twice": lambda parts: parts[0].update(start=parts[1]["start"], stop=parts[1]["stop"]),
+    "a box outside": lambda parts: parts[-1].update(start=[50, 0, 0, 0, 0, 0], stop=[51, 10, 3, 6, 5, 10]),
+    "a box turned": lambda parts: parts[0].update(start=parts[0]["stop"], stop=parts[0]["start"]),
+    "a number with a point": lambda parts: parts[1].update(start=[float(label) for label in parts[1]["start"]]),
+    "another order": lambda parts: parts.reverse(),
+    "rows of nobody": lambda parts: parts[3].update(rows=-4),
+    "an endless number": lambda parts: parts[3].update(start=[10**30] * 6),
+}
+
+
+@pytest.mark.parametrize("kind", ALTERED)
+def test_a_manifest_whose_parts_are_not_the_cube_is_refused(finished: Path, kind: str) -> None:
+    path = finished / "manifest.json"
+    content = json.loads(path.read_text())
+    ALTERED[kind](content["parts"])
+    path.write_text(json.dumps(content, indent=1))
+    with pytest.raises(StoreError, match=r"do not make up the 72000 rows|is damaged"):
+        gridplan.open_cube(finished)
+
+
+@pytest.mark.parametrize(("key", "value"), [("options", None), ("row_group_rows", -1), ("row_group_rows", "x")])
+def test_a_damaged_manifest_is_said(finished: Path, key: str, value: object) -> None:
+    path = finished / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(StoreError, match="is damaged"):
+        gridplan.open_cube(finished)
+    path.write_text("[" * 100_000)
+    with pytest.raises(StoreError, match="is damaged"):
+        gridplan.open_cube(finished)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_receipt_of_other_rows_does_not_count(grid: object, tmp_path: Path, drop: bool) -> None:
+    folder = tmp_path / "cube"
+    gridplan.run(grid, folder, drop_infeasible=drop)
+    written = hashes(folder)
+    receipt = folder / "receipts" / "part-00002.json"
+    receipt.write_text(json.dumps({**json.loads(receipt.read_text()), "rows": 5}))
+    assert gridplan.run(grid, folder, drop_infeasible=drop, resume=True).resumed == 23
+    assert hashes(folder) == written

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
@@ -68,6 +70,8 @@ def connected(text: str) -> Iterator[Client]:
     local = _LOCAL.fullmatch(text)
     with ExitStack() as ends:
         ends.enter_context(_quiet())
+        if local is None:
+            _ask_who(text)
         where = text if local is None else ends.enter_context(_local_cluster(int(local[1] or default_workers())))
         yield ends.enter_context(_client(where, text))
 
@@ -90,13 +94,36 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
+def _ask_who(address: str) -> None:
+    """Refuse an address at which something else listens: a client would wait for its answer without end.
+
+    Raises StoreError.
+    """
+    with ThreadPoolExecutor(1) as aside:  # a notebook has a loop of its own in this thread
+        try:
+            found = aside.submit(lambda: asyncio.run(asyncio.wait_for(_identity(address), CONNECT_S))).result()
+        except Exception as error:
+            said = str(error) or f"no answer within {CONNECT_S} s"
+            raise StoreError(f"no scheduler answers at {address} ({said})") from None
+    if found.get("type") != "Scheduler":
+        raise StoreError(f"no scheduler answers at {address}: it is that of a {str(found.get('type')).lower()}")
+
+
+async def _identity(address: str) -> Any:
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    async with rpc(address, timeout=CONNECT_S, connection_args=Security().get_connection_args("client")) as there:
+        return await there.identity()
+
+
 @contextmanager
 def _client(where: Any, said: str) -> Iterator[Client]:
     from distributed import Client
 
     try:
         client = Client(where, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, TimeoutError, ValueError, TypeError, ImportError, RuntimeError) as error:
         raise StoreError(f"no scheduler answers at {said} ({error})") from None
     try:
         with client.as_current():

@@ -63,7 +63,7 @@ def plan_parts(recipe: Recipe, parts: Sequence[Part], resume: bool) -> tuple[lis
     planner.begin_anew()
     done = []
     for part in parts:
-        receipt = finished_part(target, part) if resume else None
+        receipt = finished_part(target, part, recipe.options.drop_infeasible) if resume else None
         if receipt is not None:
             planner.count(target, part)
         done.append(Done(receipt or planner.begin(target, part).land(), receipt is not None))
