@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from cluster import machines, of_process
@@ -22,6 +23,7 @@ from stretched import CELLS_PER_RATE, stretched_text
 
 from gridplan.contract import loads_grid
 from gridplan.contract.grid import Grid
+from gridplan.engine.cluster.parts import MOST_TASKS
 from gridplan.engine.cluster.spread import spread_on
 from gridplan.engine.columns import plan_columns
 from gridplan.engine.hoist import hoist
@@ -55,13 +57,17 @@ LISTED = 1_000
 
 @dataclass(frozen=True)
 class Paper:
-    """What was counted and measured of one cube; a task is a part."""
+    """What was counted and measured of one cube."""
 
     columns: int
     parts: int
     cells: int
     cpu_s_per_cell: float
     bytes_per_cell: float
+
+    def tasks(self) -> int:
+        """What a scheduler hands out."""
+        return ceil(self.parts / ceil(self.parts / MOST_TASKS))
 
     def core_s(self) -> float:
         """Processor seconds of all workers."""
@@ -129,19 +135,17 @@ def lines(cores: int) -> list[str]:
         ("bytes a cell", [f"{one.bytes_per_cell:.1f}" for one in both]),
         ("MB of a part", [f"{one.part_bytes() / 1e6:.0f}" for one in both]),
         ("TB in all", [f"{one.cells * one.bytes_per_cell / 1e12:.1f}" for one in both]),
-        (f"**{cores:,} cores plan**", [f"{one.core_s() / cores:,.0f} s" for one in both]),
-        (
-            f"{cores:,} connections send",
-            [f"{one.sending_s(cores):,.0f} s" for one in both],
-        ),
-        ("the scheduler hands out", [f"{one.parts * scheduler_s:,.0f} s" for one in both]),
-        ("the command takes receipts", [f"{one.parts * client_s:,.0f} s" for one in both]),
+        ("tasks", [f"{one.tasks():,}" for one in both]),
+        (f"{cores:,} cores plan", [f"{one.core_s() / cores:,.0f} s" for one in both]),
+        (f"{cores:,} connections send", [f"{one.sending_s(cores):,.0f} s" for one in both]),
+        ("the scheduler hands out", [f"{one.tasks() * scheduler_s:,.0f} s" for one in both]),
+        ("the command takes receipts", [f"{one.tasks() * client_s:,.0f} s" for one in both]),
         ("PUT requests (a file and its receipt)", [f"{2 * one.parts:,}" for one in both]),
         (
-            f"the least they take at {PUT_PER_S:,} a second for each of two prefixes",
+            f"what they take at {PUT_PER_S:,} a second for each of two prefixes",
             [f"{one.parts / PUT_PER_S:,.0f} s" for one in both],
         ),
-        (f"LIST requests of {LISTED:,} keys, twice", [f"{2 * -(-2 * one.parts // LISTED):,}" for one in both]),
+        (f"LIST requests of {LISTED:,} keys, before the manifest", [f"{ceil(one.parts / LISTED):,}" for one in both]),
     ]
     shown = ["| | all measures | eight measures |", "|---|---|---|"]
     shown += [f"| {name} | {' | '.join(values)} |" for name, values in rows]
