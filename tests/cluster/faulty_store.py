@@ -152,12 +152,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def moto_server() -> Iterator[str]:
-    """The address of moto's S3, a process of its own that knows nothing yet."""
+def moto_server(**environment: str) -> Iterator[str]:
+    """The address of moto's S3, a process of its own that knows nothing yet, with more in its environment."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    own = {**os.environ, **environment}
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=own) as server:
         try:
             _wait_for(port)
             yield f"http://127.0.0.1:{port}"

@@ -11,13 +11,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from faulty_store import moto_server
 
 import gridplan
 from gridplan.store.verify import verify_cube
@@ -239,55 +239,36 @@ def test_the_policy_allows_what_a_run_does(tmp_path: Path) -> None:
 
     policy = json.loads(blocks("cluster-buckets.md", "json")[0])
     listing, objects = (statement["Action"] for statement in policy["Statement"])
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     # The calls below that make users come before moto begins to ask for permission.
-    environment = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "7"}
-    known = {"endpoint_url": address, "region_name": "us-east-1"}
-    known |= {"aws_access_key_id": "an-id", "aws_secret_access_key": "a-secret"}
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as server:
-        try:
-            _wait_for(port)
-            boto3.client("s3", **known).create_bucket(Bucket="bucket")
-            iam = boto3.client("iam", **known)
-            keys = {}
-            for who, actions in (("planner", [listing, *objects]), ("reader", [listing, "s3:GetObject"])):
-                allowed = {"Effect": "Allow", "Action": actions, "Resource": "*"}
-                document = json.dumps({"Version": policy["Version"], "Statement": [allowed]})
-                iam.create_user(UserName=who)
-                iam.put_user_policy(UserName=who, PolicyName="own", PolicyDocument=document)
-                keys[who] = iam.create_access_key(UserName=who)["AccessKey"]
+    with moto_server(INITIAL_NO_AUTH_ACTION_COUNT="7") as address:
+        known = {"endpoint_url": address, "region_name": "us-east-1"}
+        known |= {"aws_access_key_id": "an-id", "aws_secret_access_key": "a-secret"}
+        boto3.client("s3", **known).create_bucket(Bucket="bucket")
+        iam = boto3.client("iam", **known)
+        keys = {}
+        for who, actions in (("planner", [listing, *objects]), ("reader", [listing, "s3:GetObject"])):
+            allowed = {"Effect": "Allow", "Action": actions, "Resource": "*"}
+            document = json.dumps({"Version": policy["Version"], "Statement": [allowed]})
+            iam.create_user(UserName=who)
+            iam.put_user_policy(UserName=who, PolicyName="own", PolicyDocument=document)
+            keys[who] = iam.create_access_key(UserName=who)["AccessKey"]
 
-            def run(who: str, program: str, *more: str) -> subprocess.CompletedProcess[str]:
-                own = {
-                    "AWS_ACCESS_KEY_ID": keys[who]["AccessKeyId"],
-                    "AWS_SECRET_ACCESS_KEY": keys[who]["SecretAccessKey"],
-                }
-                own |= {"AWS_ENDPOINT_URL_S3": address, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "1"}
-                words = [sys.executable, "-c", program, *more]
-                return subprocess.run(words, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        def run(who: str, program: str, *more: str) -> subprocess.CompletedProcess[str]:
+            own = {
+                "AWS_ACCESS_KEY_ID": keys[who]["AccessKeyId"],
+                "AWS_SECRET_ACCESS_KEY": keys[who]["SecretAccessKey"],
+            }
+            own |= {"AWS_ENDPOINT_URL_S3": address, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "1"}
+            words = [sys.executable, "-c", program, *more]
+            return subprocess.run(words, env={**os.environ, **own}, capture_output=True, text=True, check=False)
 
-            planned = run("planner", PLAN, str(GRID), "s3://bucket/cubes/wide")
-            assert planned.returncode == 0, planned.stderr
-            # Nothing of a run is left beside the cube: what it may not delete, S3 keeps without a word.
-            names = ["facts/part-00000.parquet", "manifest.json", "receipts/part-00000.json"]
-            assert planned.stdout.strip() == str([f"bucket/cubes/wide/{name}" for name in names])
-            read = run("reader", READ, "s3://bucket/cubes/wide")
-            assert (read.returncode, read.stdout.strip()) == (0, "8"), read.stderr
-            refused = run("reader", PLAN, str(GRID), "s3://bucket/cubes/other")
-            assert refused.returncode != 0
-            assert "Access Denied" in refused.stderr
-        finally:
-            server.kill()
-
-
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            assert time.monotonic() < end, "moto does not listen"
-            time.sleep(0.1)
+        planned = run("planner", PLAN, str(GRID), "s3://bucket/cubes/wide")
+        assert planned.returncode == 0, planned.stderr
+        # Nothing of a run is left beside the cube: what it may not delete, S3 keeps without a word.
+        names = ["facts/part-00000.parquet", "manifest.json", "receipts/part-00000.json"]
+        assert planned.stdout.strip() == str([f"bucket/cubes/wide/{name}" for name in names])
+        read = run("reader", READ, "s3://bucket/cubes/wide")
+        assert (read.returncode, read.stdout.strip()) == (0, "8"), read.stderr
+        refused = run("reader", PLAN, str(GRID), "s3://bucket/cubes/other")
+        assert refused.returncode != 0
+        assert "Access Denied" in refused.stderr

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import tempfile
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,6 @@ from refused import ASKED, PARTS, RESUME, SAID, hashes, left_behind, own_process
 
 import gridplan
 from gridplan.engine.cluster import spread as cluster_spread
-from gridplan.engine.cluster.connect import connected
 from gridplan.engine.cluster.recipe import Recipe, plan_parts
 from gridplan.errors import RefusedError, StoreError
 from gridplan.store import verify_cube
@@ -201,18 +201,26 @@ def test_on_a_cluster_a_store_that_stays_busy_ends_the_run(
     assert hashes(address) == local
 
 
-def test_what_a_killed_process_of_this_machine_was_writing_goes_with_it(scratch: Path) -> None:
-    """A worker in the middle of asking a store again is not waited for."""
+LEFT_OPEN = """
+import tempfile
+from pathlib import Path
+from gridplan.engine.cluster.connect import connected
+
+if __name__ == "__main__":
     with connected("local:1") as client:
-        place = Path(client.submit(_left_open).result())
-        assert place.is_relative_to(scratch)
-        assert place.is_file()
-    assert not place.exists()
+        place = Path(client.submit(tempfile.mkstemp, prefix="gridplan-").result(timeout=60)[1])
+        print(place, place.is_file())
+    print(place.exists())
+"""
+
+
+def test_what_a_process_of_this_machine_was_writing_goes_with_it(scratch: Path) -> None:
+    """A worker in the middle of asking a store again is not waited for."""
+    words = [sys.executable, "-c", LEFT_OPEN]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    assert Path(said[0]).is_relative_to(scratch)
+    assert said[1:] == ["True", "False"]
     assert left_behind(scratch) == []
-
-
-def _left_open() -> str:
-    return tempfile.mkstemp(prefix="gridplan-")[1]
 
 
 def test_a_worker_that_may_not_read_says_so(store: FaultyStore, four_parts: Path, address: str) -> None:
