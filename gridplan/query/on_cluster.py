@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["batches_on"]
 
 FILES_AT_ONCE = 4
-"""Files of one task (policy): some 8 million rows, of which a figure takes a core a tenth of a second."""
+"""Files of one task (policy): some 8 million rows, so that the work outweighs the millisecond of a scheduler."""
 
 MOST_TASKS = 2_000
 """Tasks of one round (policy): what a scheduler hands out in some two seconds."""

@@ -16,7 +16,7 @@ from gridplan.store.layout import Layout
 __all__ = ["write_parts"]
 
 MOST_TASKS = 100_000
-"""Tasks of a run (policy): a scheduler takes some minutes to hand them out. A larger cube has several parts in each."""
+"""Tasks of a run (policy): a scheduler hands them out in 83 s. A larger cube has several parts in each."""
 
 
 def write_parts(
