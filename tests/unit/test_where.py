@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -97,7 +98,7 @@ def test_files_are_left_out_by_what_is_said_of_one_axis(table: Table, tmp_path: 
         assert one == {"gpu": [0, 5], "rho_target": [2, 3, 4]}
         assert held_positions(db, table, read_where(["gpu = 'b200' or rho_target = 0.5"], table)) == {}
     parts = table.manifest.layout.parts(9_000)
-    many = Table(table.folder, type(table.manifest)(**{**vars(table.manifest), "parts": parts}))
+    many = replace(table, manifest=replace(table.manifest, parts=parts))
     assert [part.number for part in held_parts(many, {"gpu": [0, 5]})] == [0, 5]
     assert [part.number for part in held_parts(many, {"gpu": [5], "rho_target": [0]})] == [5]
     assert held_parts(many, {"gpu": []}) == [parts[0]]  # no file has rows, and one is needed for the columns
