@@ -6,6 +6,8 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
+import secrets
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ __all__ = [
     "sha256_of",
     "store_errors",
     "sync_folder",
+    "whole_name",
     "write_bytes",
     "write_text",
 ]
@@ -55,6 +58,7 @@ _OF_THIS_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE)
 READ_BYTES = 2**20
 """Bytes that are read and hashed at once (policy)."""
 
+_TEMPORARY = re.compile(r"\.(.+?)(?:\.[0-9a-f]{8})?\.tmp")
 
 _MOST_OF_PUT = 5 * 2**30
 """Bytes of one PUT request to S3 at most (fact: Amazon S3 API reference, PutObject)."""
@@ -131,15 +135,32 @@ def discard(path: Path) -> None:
 def in_hand(path: Path) -> Iterator[Path]:
     """Give a temporary name for `path` to write to, which is removed on any failure, an interrupt included.
 
-    The name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file. What goes to an
-    object store is written on this machine first.
+    The name is hidden and does not end in `.parquet`, so no reader of the folder picks up half a file. No two writers
+    have the same: of a folder that machines share, a worker that is taken for lost may write beside its successor.
+    What goes to an object store is written on this machine first.
     """
-    temporary = _here(path) if is_remote(path) else path.with_name(f".{path.name}.tmp")
-    try:
+    temporary = _here(path) if is_remote(path) else path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    with _gone_on_failure(temporary):
         yield temporary
+
+
+@contextlib.contextmanager
+def _gone_on_failure(temporary: Path) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         discard(temporary)
         raise
+
+
+def whole_name(name: str) -> str:
+    """The name that a file in hand will have once it is whole; any other name as it is.
+
+    >>> whole_name(".part-00001.parquet.0a1b2c3d.tmp"), whole_name("part-00001.parquet")
+    ('part-00001.parquet', 'part-00001.parquet')
+    """
+    found = _TEMPORARY.fullmatch(name)
+    return found[1] if found else name
 
 
 def land(temporary: Path, path: Path) -> None:
@@ -153,7 +174,7 @@ def land(temporary: Path, path: Path) -> None:
         finally:
             discard(temporary)
         return
-    with in_hand(path):
+    with _gone_on_failure(temporary):
         with temporary.open("r+b") as written:
             os.fsync(written.fileno())
         temporary.replace(path)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from gridplan.errors import StoreError
 from gridplan.store.arrow import is_own
-from gridplan.store.files import make_folder, store_errors
+from gridplan.store.files import in_hand, make_folder, store_errors, whole_name
 from gridplan.store.inside import INTENT
 from gridplan.store.lock import LOCK, folder_lock
 from gridplan.store.manifest import FORMAT, MANIFEST
@@ -24,11 +24,11 @@ from gridplan.store.remote import claim_remote
 __all__ = ["INTENT", "claimed_folder", "prepare_folder"]
 
 OWN_NAMES = {
-    "facts": re.compile(r"part-\d{5,}\.parquet|\.part-\d{5,}\.parquet\.tmp"),
-    "receipts": re.compile(r"part-\d{5,}\.json|\.part-\d{5,}\.json\.tmp"),
-    "dims": re.compile(r"[A-Za-z_]\w*\.parquet|\.[A-Za-z_]\w*\.parquet\.tmp"),
+    "facts": re.compile(r"part-\d{5,}\.parquet"),
+    "receipts": re.compile(r"part-\d{5,}\.json"),
+    "dims": re.compile(r"[A-Za-z_]\w*\.parquet"),
 }
-"""Names of the files that gridplan writes, by folder; temporary files are left by a killed run."""
+"""Names of the files that gridplan writes, by folder; a killed run leaves some in hand."""
 
 _BEGINS = f'{{\n "format": "{FORMAT}",'.encode()
 
@@ -90,7 +90,7 @@ def _prepare(folder: Path, force: bool, resume: bool = False) -> None:
         raise StoreError(f"{folder} already holds {what}; {mend}replace it with --force or give another folder")
     with store_errors("write to", folder):
         if resume:
-            _remove_temporary(folder)
+            _remove_in_hand(folder)
         else:
             _remove(folder)
         _probe(folder)
@@ -99,10 +99,11 @@ def _prepare(folder: Path, force: bool, resume: bool = False) -> None:
 def _foreign(folder: Path) -> Iterator[Path]:
     """Everything in `folder` that gridplan did not write."""
     for path in folder.iterdir():
-        if path.name in (LOCK, INTENT, f".{INTENT}.tmp"):
+        name = whole_name(path.name)
+        if name in (LOCK, INTENT):
             if path.is_symlink() or not path.is_file():
                 yield path
-        elif path.name in (MANIFEST, f".{MANIFEST}.tmp"):
+        elif name == MANIFEST:
             if path.is_symlink() or not path.is_file() or (path.name == MANIFEST and not _is_manifest(path)):
                 yield path
         elif path.name in OWN_NAMES and path.is_dir() and not path.is_symlink():
@@ -117,7 +118,7 @@ def _foreign_within(folder: Path) -> Iterator[Path]:
     receipts = _plain_files(folder.parent / "receipts") if folder.name == "facts" else set()
     plain = _plain_files(folder)
     for name in os.listdir(folder):
-        known = name in plain and own.fullmatch(name) is not None
+        known = name in plain and own.fullmatch(whole_name(name)) is not None
         # Other programs write such names too, so without a receipt the file itself must say that it is ours.
         unsure = name.endswith(".parquet") and f"{name.removesuffix('.parquet')}.json" not in receipts
         if not known or (unsure and not _says_own(folder / name)):
@@ -155,9 +156,8 @@ def _is_manifest(path: Path) -> bool:
 def _remove(folder: Path) -> None:
     # The manifest goes first: without it the rest no longer claims to be a cube.
     (folder / MANIFEST).unlink(missing_ok=True)
-    (folder / f".{MANIFEST}.tmp").unlink(missing_ok=True)
-    for name in (INTENT, f".{INTENT}.tmp"):
-        (folder / name).unlink(missing_ok=True)
+    _remove_in_hand(folder)
+    (folder / INTENT).unlink(missing_ok=True)
     for name in OWN_NAMES:
         if (folder / name).is_dir():
             for path in (folder / name).iterdir():
@@ -165,17 +165,17 @@ def _remove(folder: Path) -> None:
             (folder / name).rmdir()
 
 
-def _remove_temporary(folder: Path) -> None:
+def _remove_in_hand(folder: Path) -> None:
     """What a killed run was in the middle of; whole files stay."""
     for place in (folder, *(folder / name for name in OWN_NAMES)):
         if place.is_dir():
             for name in os.listdir(place):
-                if name.startswith(".") and name.endswith(".tmp"):
+                if whole_name(name) != name:
                     (place / name).unlink()
 
 
 def _probe(folder: Path) -> None:
     """Fail before the computation, not after it, when nothing can be written here."""
-    probe = folder / f".{MANIFEST}.tmp"
-    probe.touch()
-    probe.unlink()
+    with in_hand(folder / MANIFEST) as probe:
+        probe.touch()
+        probe.unlink()

@@ -25,6 +25,8 @@ from gridplan.store import (
     write_manifest,
     write_part,
 )
+from gridplan.store.files import sha256_of
+from gridplan.store.parquet import PartWriter
 
 
 def names(folder: Path) -> set[str]:
@@ -47,13 +49,31 @@ def test_a_cube_is_replaced_only_by_force(sample: Any, tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_an_unfinished_run_is_replaced_only_by_force(sample: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "half", ["facts/.part-00001.parquet", "receipts/.part-00000.json", "dims/.gpu.parquet", ".manifest.json"]
+)
+@pytest.mark.parametrize("token", ["", ".0a1b2c3d"])
+def test_an_unfinished_run_is_replaced_only_by_force(sample: Any, tmp_path: Path, half: str, token: str) -> None:
     write_part(tmp_path, sample.layout, sample.layout.parts(5)[0], sample.arrays | cut_to_first(sample))
-    (tmp_path / "facts" / ".part-00001.parquet.tmp").write_bytes(b"half")
+    (tmp_path / "dims").mkdir()
+    (tmp_path / f"{half}{token}.tmp").write_bytes(b"half")
     with pytest.raises(StoreError, match="unfinished run"):
         prepare_folder(tmp_path)
     prepare_folder(tmp_path, force=True)
     assert names(tmp_path) == set()
+
+
+def test_a_worker_taken_for_lost_and_its_successor_share_no_name(sample: Any, tmp_path: Path) -> None:
+    """Both write one part of a folder that machines share; whichever lands first or gives up, the part is whole."""
+    part, options = sample.layout.parts(5)[0], WriteOptions()
+    lost, successor = (PartWriter(sample.layout, options) for _ in range(2))
+    early = lost.begin(tmp_path, part, sample.arrays | cut_to_first(sample))
+    receipt = successor.write(tmp_path, part, sample.arrays | cut_to_first(sample))
+    lost.begin(tmp_path, part, sample.arrays | cut_to_first(sample)).discard()
+    assert sha256_of(tmp_path / part.file) == receipt.sha256
+    assert early.land() == receipt
+    assert sha256_of(tmp_path / part.file) == receipt.sha256
+    assert [path.name for path in tmp_path.rglob("*.tmp")] == []
 
 
 def cut_to_first(sample: Any) -> dict[str, np.ndarray]:
