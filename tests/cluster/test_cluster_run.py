@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -134,6 +136,16 @@ def test_a_scheduler_that_is_not_there_is_said(contract: Path, tmp_path: Path, m
     with pytest.raises(StoreError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9 "):
         gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler="tcp://127.0.0.1:9")
     assert not (tmp_path / "cube" / "manifest.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows freezes no process by a signal")
+def test_a_frozen_process_of_this_machine_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Distributed itself takes ten heartbeats at least, so five seconds here; without a limit of ours five minutes."""
+    monkeypatch.setattr(cluster_connect, "SILENT_S", 1.0)
+    with cluster_connect.connected("local:1") as client:
+        frozen = client.submit(os.getpid, pure=False).result()
+        os.kill(frozen, signal.SIGSTOP)
+        assert client.submit(os.getpid, pure=False).result(timeout=60) != frozen
 
 
 @pytest.mark.parametrize("text", ["", "local:0", "local:x", "127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://"])

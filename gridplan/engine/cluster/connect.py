@@ -24,6 +24,12 @@ __all__ = ["check_scheduler", "connected", "needs_distributed"]
 CONNECT_S = 10
 """Seconds after which a scheduler that does not answer is said not to (policy)."""
 
+SILENT_S = 60.0
+"""Seconds of silence after which a process of this machine is started anew (policy): frozen, or without the processor.
+
+It is looked for once in that time, so it takes at most twice as long. Distributed's own five minutes are for networks.
+"""
+
 _NOTHING = logging.CRITICAL + 1
 """A level that no message of a library has."""
 
@@ -151,7 +157,7 @@ def _local_cluster(processes: int) -> Iterator[Any]:
                 local_directory=scratch,
                 env={"TMPDIR": scratch},
                 # Without a dashboard it would still take a port that others want, and warn where they have it.
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "worker_ttl": f"{SILENT_S}s"},
                 silence_logs=_NOTHING,  # of these processes too, which write where this one does
             )
         except RuntimeError as error:
