@@ -46,7 +46,7 @@ def bands(bills: Bills, up: Scale, place: Any) -> list[Any]:
         "null": {"fill": f"url(#{HATCHES[0]})"},
     }
     return [
-        alt.Chart(inline(own)).mark_rect(**looks[kind]).encode(**place, x2="x2:Q", y2="y2:Q")
+        alt.Chart(inline(own)).mark_rect(**looks[kind]).encode(**place, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"))
         for kind, own in runs.items()
         if own
     ]
@@ -70,7 +70,7 @@ def bill_lines(bills: Bills, place: Any, small: bool) -> list[Any]:
     )
     dash = alt.StrokeDash("kind:N", scale=alt.Scale(domain=kinds, range=[[7, 4], [1, 0]]))
     line = alt.Chart(inline(marks)).mark_line(strokeWidth=2.2, strokeJoin="round")
-    found = [line.encode(**place, color=colour, strokeDash=dash, detail="part:N")]
+    found = [line.encode(**place, color=colour, strokeDash=dash, detail=alt.Detail("part:N"))]
     for kind, shape, fill in zip(kinds, ("circle", "square"), (VERMILION, BLUE), strict=True):
         alone = [mark for mark in lone if mark["kind"] == kind]
         if alone:  # without a channel of their own: the legend is that of the lines

@@ -160,8 +160,8 @@ def _labels(labelled: Sequence[Row], across: Scale, top: Scale, free: float, pla
     ]
     base = alt.Chart(inline(marks))
     return [
-        base.mark_rule(color=MUTED, strokeWidth=1).encode(**place, x2="x2:Q", y2="y2:Q"),
-        base.mark_text(angle=270, align="left", baseline="middle", dx=3).encode(**place, text="text:N"),
+        base.mark_rule(color=MUTED, strokeWidth=1).encode(**place, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q")),
+        base.mark_text(angle=270, align="left", baseline="middle", dx=3).encode(**place, text=alt.Text("text:N")),
     ]
 
 
@@ -176,6 +176,6 @@ def _bracket(near: Scale, across: Scale, top: Scale, up: Scale, place: Any) -> l
         align="right" if left else "left", baseline="middle", dx=-6 if left else 6
     )
     return [
-        rules.mark_rule(color=MUTED, strokeDash=[2, 3]).encode(**place, y2="y2:Q"),
-        text.encode(**place, text="text:N"),
+        rules.mark_rule(color=MUTED, strokeDash=[2, 3]).encode(**place, y2=alt.Y2("y2:Q")),
+        text.encode(**place, text=alt.Text("text:N")),
     ]

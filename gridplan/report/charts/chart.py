@@ -47,7 +47,8 @@ class Chart:
 
     `finding` is its title, a sentence made from its numbers; `notes` stand below it. `data` has the numbers, unrounded,
     one row per mark, units in the column names. `alt` says in words what is drawn. `draw` makes the Altair chart,
-    without title, for a width in pixels.
+    without title, for a width in pixels. Channels are given to it as objects, `text=alt.Text("said:N")`: for a bare
+    text or `alt.value` Altair hashes all of its schemas anew, which takes longer than the picture.
     """
 
     kind: str

@@ -166,11 +166,11 @@ def _draw(rows: Sequence[Row], x: str, y: str, measure: str, notes: Sequence[str
     layers: list[Any] = [base.mark_rect().encode(fill=fill, fillOpacity=weight)]
     room = (width - 150) / len(orders[x])
     if len(marks) <= _LABELLED and room >= 7 * max(len(str(mark["said"])) for mark in marks):
-        layers.append(base.mark_text(baseline="middle").encode(text="said:N"))
+        layers.append(base.mark_text(baseline="middle").encode(text=alt.Text("said:N")))
         widest = max(len(str(mark["said"])) for mark in marks)
         if len({row["binding_constraint"] for row in rows} - {None}) > 1 and room >= 7 * widest + 26:
             beside = base.mark_text(align="left", baseline="middle", dx=3.6 * widest + 5, dy=1)
-            layers.append(beside.encode(text="letter:N", size=alt.value(9)))
+            layers.append(beside.encode(text=alt.Text("letter:N"), size=alt.SizeValue(9)))
     # Vega gives the title its room from the whole height.
     head = head_height(_finding(rows, x, y, measure), notes, width)
     fit = alt.AutoSizeParams(type="fit", contains="padding")

@@ -78,7 +78,8 @@ def drawn_panels(panels: Sequence[Panel], width: float) -> Any:
     height = min(inner, 300.0 if columns == 1 and width > NARROW else 230.0)
     kinds = [kind for kind in _LOOKS if any(mark.kind == kind for panel in panels for mark in panel.marks)]
     views = [_panel(panel, inner, height, kinds) for panel in panels]
-    return alt.concat(*views, columns=columns, spacing=20).resolve_scale(shape="shared", fill="shared", stroke="shared")
+    scales = alt.Resolve(scale=alt.ScaleResolveMap(shape="shared", fill="shared", stroke="shared"))
+    return alt.concat(*views, columns=columns, spacing=20, resolve=scales)
 
 
 _SIDE = 56
@@ -140,7 +141,7 @@ def _labels(panel: Panel, frame: _Frame, x: Any, y: Any) -> Iterator[Any]:
                 break
     for (dx, dy, align), texts in found.items():
         text = alt.Chart(inline(texts)).mark_text(align=align, dx=dx, dy=dy, fontSize=11, color=MUTED)
-        yield text.encode(x=x, y=y, text="said:N")
+        yield text.encode(x=x, y=y, text=alt.Text("said:N"))
 
 
 Box = tuple[float, float, float, float]

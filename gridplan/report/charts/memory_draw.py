@@ -61,7 +61,7 @@ def draw(bars: Sequence[Bar], along: str | None, width: float, head: float) -> A
         legend=alt.Legend(title=None, symbolType="square", symbolOpacity=_STRENGTH, symbolStrokeColor=QUIET),
     )
     bar_mark = alt.Chart(inline(rows)).mark_bar(fillOpacity=_STRENGTH, stroke=PAPER, strokeWidth=1)
-    layers: list[Any] = [bar_mark.encode(*encode, x2="x2:Q", fill=fill)]
+    layers: list[Any] = [bar_mark.encode(*encode, x2=alt.X2("x2:Q"), fill=fill)]
     layers += _limits(bars, keys, names, encode, step)
     layers += _figures(bars, keys, names, encode, room / end, len(bars) == 1)
     lines = math.ceil(len(used) / (3 if width >= 500 else 1))
@@ -101,13 +101,13 @@ def _limits(
     found: list[Any] = []
     if beyond:
         mark = alt.Chart(inline(beyond)).mark_bar(fill=_MISSING, stroke=INK, strokeWidth=1)
-        found.append(mark.encode(*encode, x2="x2:Q"))
+        found.append(mark.encode(*encode, x2=alt.X2("x2:Q")))
     if limits:
         mark = alt.Chart(inline(limits)).mark_tick(orient="vertical", thickness=2.2, color=INK, size=step * 0.92)
         found.append(mark.encode(*encode))
     if unknown:
         text = alt.Chart(inline(unknown)).mark_text(align="left", dx=4, color=MUTED, fontSize=11)
-        found.append(text.encode(*encode, text="text:N"))
+        found.append(text.encode(*encode, text=alt.Text("text:N")))
     return found
 
 
@@ -139,9 +139,9 @@ def _figures(
         halo = alt.Chart(inline(over)).mark_text(
             fontSize=11, color=PAPER, stroke=PAPER, strokeWidth=4, dy=8 if titles else 0
         )
-        found.append(halo.encode(*encode, text="text:N"))
+        found.append(halo.encode(*encode, text=alt.Text("text:N")))
     for rows, up in ((values, -8 if titles else 0), (titles, 8)):
         if rows:
             mark = alt.Chart(inline(rows)).mark_text(fontSize=11, dy=-up, color=INK)
-            found.append(mark.encode(*encode, text="text:N"))
+            found.append(mark.encode(*encode, text=alt.Text("text:N")))
     return found

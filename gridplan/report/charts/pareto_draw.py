@@ -74,7 +74,7 @@ def draw(picture: Picture, width: float, head: float) -> Any:
         layers += _names(picture, axes, encode, (width - 90, height))
     if not layers:
         nothing = alt.Chart(inline([{"text": "no option can be chosen"}]))
-        layers = [nothing.mark_text(fontSize=14, color=INK).encode(text="text:N")]
+        layers = [nothing.mark_text(fontSize=14, color=INK).encode(text=alt.Text("text:N"))]
     fit = alt.AutoSizeParams(type="fit", contains="padding")
     lines = math.ceil(len(groups) / (3 if width >= 500 else 1)) if len(groups) > 1 else 0
     return alt.layer(*layers, width=width, height=height + 50 + head + 22 * lines, autosize=fit)
@@ -122,6 +122,6 @@ def _names(picture: Picture, axes: Sequence[_Axis], encode: Sequence[Any], room:
     return [
         alt.Chart(inline(rows))
         .mark_text(align=align, baseline="middle", dx=shifts[align], dy=-up, fontSize=10, color=INK)  # type: ignore[arg-type]
-        .encode(*encode, text="text:N")
+        .encode(*encode, text=alt.Text("text:N"))
         for (align, up), rows in found.items()
     ]

@@ -35,7 +35,7 @@ def draw(picture: Picture, width: float, head: float) -> Any:
     layers += _own(picture, encode, up, across)
     texts = _counts(picture, across, up, names)
     if texts:
-        base = alt.Chart(inline(texts)).encode(encode["x"], encode["y"], text="text:N")
+        base = alt.Chart(inline(texts)).encode(encode["x"], encode["y"], text=alt.Text("text:N"))
         layers.append(base.mark_text(dy=-7, fontSize=10, color=INK))
     fit = alt.AutoSizeParams(type="fit", contains="padding")
     legend = 26 * (math.ceil(len(names) / (1 if width < 500 else 3)) if len(names) > 1 else 0)
@@ -62,11 +62,11 @@ def _lines(picture: Picture, encode: Mapping[str, Any], names: Mapping[str, str]
     found: list[Any] = []
     if risers:
         base = alt.Chart(inline(risers)).mark_rule(strokeWidth=0.8, opacity=0.6)
-        found.append(base.encode(encode["x"], encode["y"], y2="y2:Q", color=encode["colour"]))
+        found.append(base.encode(encode["x"], encode["y"], y2=alt.Y2("y2:Q"), color=encode["colour"]))
     if level:
         base = alt.Chart(inline(level)).mark_rule(strokeWidth=2.6)
         found.append(
-            base.encode(encode["x"], encode["y"], x2="x2:Q", color=encode["colour"], strokeDash=encode["dash"])
+            base.encode(encode["x"], encode["y"], x2=alt.X2("x2:Q"), color=encode["colour"], strokeDash=encode["dash"])
         )
     if points:
         small = len(points) > 120
@@ -104,12 +104,12 @@ def _strips(
     fill = alt.Fill("k:N", scale=None, legend=None)
     thin = alt.StrokeWidth("thick:Q", scale=None, legend=None)
     base = alt.Chart(inline(rows)).mark_rect(stroke=MUTED)
-    found = [base.encode(encode["x"], encode["y"], x2="x2:Q", y2="y2:Q", fill=fill, strokeWidth=thin)]
+    found = [base.encode(encode["x"], encode["y"], x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), fill=fill, strokeWidth=thin)]
     for colour, edge in ((PAPER, 4), (INK, 0)):
         text_mark = alt.Chart(inline(said)).mark_text(
             align="left", dx=4, fontSize=10, color=colour, stroke=colour, strokeWidth=edge
         )
-        found.append(text_mark.encode(encode["x"], encode["y"], text="text:N"))
+        found.append(text_mark.encode(encode["x"], encode["y"], text=alt.Text("text:N")))
     return found
 
 
@@ -125,7 +125,7 @@ def _own(picture: Picture, encode: Mapping[str, Any], up: Scale, across: Scale) 
     text = alt.Chart(inline([row])).mark_text(
         align="right" if left else "left", baseline="top", dx=-5 if left else 5, color=MUTED, fontSize=11
     )
-    return [rule, text.encode(encode["x"], encode["y"], text="text:N")]
+    return [rule, text.encode(encode["x"], encode["y"], text=alt.Text("text:N"))]
 
 
 def _counts(picture: Picture, across: Scale, up: Scale, names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -84,7 +84,8 @@ def drawn_panels(picture: Sweep, width: float) -> Any:
     end = picture.panels[0].most / (1.0 - room / inner)
     last = len(picture.panels) - 1
     panels = [_panel(picture, number, inner, end, width) for number in range(last + 1)]
-    return alt.vconcat(*panels, spacing=14).resolve_scale(shape="shared", fill="shared", stroke="shared")
+    scales = alt.Resolve(scale=alt.ScaleResolveMap(shape="shared", fill="shared", stroke="shared"))
+    return alt.vconcat(*panels, spacing=14, resolve=scales)
 
 
 def _words(panel: Panel, width: float) -> tuple[str, ...]:
@@ -103,19 +104,19 @@ def _panel(picture: Sweep, number: int, inner: float, end: float, width: float) 
     layers = [*_interval(picture, x, end), *_rate(picture, number, x)]
     limit = [{"x": end, "y": panel.limit.value, "x0": 0}]
     rule = alt.Chart(inline(limit)).mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=1.4)
-    layers.append(rule.encode(x=x, x2="x0:Q", y=y))
+    layers.append(rule.encode(x=x, x2=alt.X2("x0:Q"), y=y))
     for row, word in enumerate(_words(panel, width)):
         text = alt.Chart(inline([{**limit[0], "said": word}])).mark_text(align="right", dx=-2, dy=-7 if not row else 9)
-        layers.append(text.encode(x=x, y=y, text="said:N"))
+        layers.append(text.encode(x=x, y=y, text=alt.Text("said:N")))
     if panel.line:
         runs = [{"x": at, "y": value, "run": run} for at, value, run in panel.line]
         line = alt.Chart(inline(runs)).mark_line(color=QUIET, strokeWidth=1.6, clip=True)
-        layers.append(line.encode(x=x, y=y, detail="run:N"))
+        layers.append(line.encode(x=x, y=y, detail=alt.Detail("run:N")))
     layers += [*_points(picture, panel, x, y), *_edge(panel, x, inner / end)]
     if panel.missing:
         middle = [{"x": end / 2, "said": panel.missing}]
-        text = alt.Chart(inline(middle)).mark_text(color=MUTED)
-        layers.append(text.encode(x=x, text="said:N", y=alt.value(12)))
+        text, place = alt.Chart(inline(middle)).mark_text(color=MUTED), alt.YValue(12)  # type: ignore[no-untyped-call]
+        layers.append(text.encode(x=x, text=alt.Text("said:N"), y=place))
     return alt.layer(*layers, width=inner, height=150 if width > NARROW else 120)
 
 
@@ -127,7 +128,7 @@ def _interval(picture: Sweep, x: Any, end: float) -> Iterator[Any]:
         return
     low, high = picture.interval
     band = alt.Chart(inline([{"x": low, "x2": end if high is None else min(high, end)}]))
-    yield band.mark_rect(color=SKY, opacity=0.2).encode(x=x, x2="x2:Q")
+    yield band.mark_rect(color=SKY, opacity=0.2).encode(x=x, x2=alt.X2("x2:Q"))
 
 
 def _rate(picture: Sweep, number: int, x: Any) -> Iterator[Any]:
@@ -139,7 +140,8 @@ def _rate(picture: Sweep, number: int, x: Any) -> Iterator[Any]:
     base = alt.Chart(inline([{"x": picture.rate, "said": f"λ* {rate_text(picture.rate)}"}]))
     yield base.mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=1.3).encode(x=x)
     if number == 0:
-        yield base.mark_text(baseline="bottom", fontWeight="bold").encode(x=x, y=alt.value(-5), text="said:N")
+        above = alt.YValue(-5)  # type: ignore[no-untyped-call]
+        yield base.mark_text(baseline="bottom", fontWeight="bold").encode(x=x, y=above, text=alt.Text("said:N"))
 
 
 def _points(picture: Sweep, panel: Panel, x: Any, y: Any) -> Iterator[Any]:
@@ -171,7 +173,8 @@ def _edge(panel: Panel, x: Any, per_unit: float) -> Iterator[Any]:
         some = [mark for mark in marks if mark["row"] == row]
         if some:
             text = alt.Chart(inline(some)).mark_text(baseline="top")
-            yield text.encode(x=x, y=alt.value(9 + 13 * row), text="said:N")
+            below = alt.YValue(9 + 13 * row)  # type: ignore[no-untyped-call]
+            yield text.encode(x=x, y=below, text=alt.Text("said:N"))
 
 
 _LINES = 2

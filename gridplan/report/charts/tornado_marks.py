@@ -152,14 +152,18 @@ def _draw(panel: Panel, bars: Sequence[Row], fill: Any) -> Any:
         "opacity": 1,
     }
     layers = [
-        marks(_base_line(panel)).mark_rule(color=INK, strokeDash=[4, 3]).encode(**place, y2="y2:Q"),
-        marks(bars).mark_rect(stroke=INK, strokeWidth=0.9).encode(**place, x2="x2:Q", y2="y2:Q", fill=fill),
-        marks(_ticks(panel)).mark_rule(color=INK, strokeWidth=4).encode(**place, y2="y2:Q"),
+        marks(_base_line(panel)).mark_rule(color=INK, strokeDash=[4, 3]).encode(**place, y2=alt.Y2("y2:Q")),
+        marks(bars)
+        .mark_rect(stroke=INK, strokeWidth=0.9)
+        .encode(**place, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), fill=fill),
+        marks(_ticks(panel)).mark_rule(color=INK, strokeWidth=4).encode(**place, y2=alt.Y2("y2:Q")),
         marks(_flips(panel)).mark_point(**diamond).encode(**place),
     ]
     for left, align, dx in ((True, "right", -8), (False, "left", 8)):
         labels = [label for label in _labels(panel) if label["left"] == left]
-        layers.append(marks(labels).mark_text(align=align, baseline="middle", dx=dx).encode(**place, text="text:N"))
+        layers.append(
+            marks(labels).mark_text(align=align, baseline="middle", dx=dx).encode(**place, text=alt.Text("text:N"))
+        )
     heads = [
         {"y": top + LINE * (number + 0.5), "text": text.said, "bold": text.bold, "flip": text.flip}
         for top, texts in zip(panel.tops, panel.texts, strict=True)
@@ -169,9 +173,10 @@ def _draw(panel: Panel, bars: Sequence[Row], fill: Any) -> Any:
         own = [head for head in heads if (head["bold"], head["flip"]) == (bold, flip)]
         style = {"fontWeight": "bold" if bold else "normal", "color": INK if bold else MUTED}
         text = marks(own).mark_text(align="left", baseline="middle", dx=14 if flip else 0, **style)
-        layers.append(text.encode(x=alt.value(0), y=y, text="text:N"))
+        start, beside = alt.XValue(0), alt.XValue(5)  # type: ignore[no-untyped-call]
+        layers.append(text.encode(x=start, y=y, text=alt.Text("text:N")))
         if flip:
-            layers.append(marks(own).mark_point(**diamond).encode(x=alt.value(5), y=y))
+            layers.append(marks(own).mark_point(**diamond).encode(x=beside, y=y))
     return alt.layer(*layers, *_base_label(panel, place), width=panel.width, height=panel.height)
 
 
@@ -186,7 +191,7 @@ def _base_label(panel: Panel, place: Mapping[str, Any]) -> list[Any]:
     align: Literal["left", "center", "right"] = "left" if share < 0.3 else "right" if share > 0.7 else "center"
     said = f"base {format_quantity(base, panel.rows[0]['measure_unit'])}"
     text = alt.Chart(inline([{"x": base, "y": TOP / 2 - 2, "text": said}]))
-    return [text.mark_text(align=align, baseline="middle").encode(**place, text="text:N")]
+    return [text.mark_text(align=align, baseline="middle").encode(**place, text=alt.Text("text:N"))]
 
 
 def _axis(panel: Panel) -> Any:
