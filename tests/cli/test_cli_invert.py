@@ -1,10 +1,8 @@
-"""`gridplan invert`: the finding, the table, JSON, files, what is refused, and every command that its page shows."""
+"""`gridplan invert`: the finding, the table, JSON, files, and what is refused."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from click.testing import CliRunner
 from gridplan.cli import cli, main
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/invert.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"```console\n\$ gridplan (.*?)\n(.*?)```", PAGE, re.S)
 GRID = "grids/break-even.yaml"
 
 
@@ -39,17 +35,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     shown = capsys.readouterr()
     assert not shown.out
     return shown.err
-
-
-@pytest.mark.parametrize(("command", "output"), SHOWN)
-def test_the_page_shows_what_its_commands_print(command: str, output: str) -> None:
-    result = CliRunner().invoke(cli, shlex.split(command), catch_exceptions=False)
-    assert result.exit_code == 0
-    assert [line.rstrip() for line in result.stdout.splitlines()] == [line.rstrip() for line in output.splitlines()]
-
-
-def test_the_page_shows_commands() -> None:
-    assert len(SHOWN) >= 8
 
 
 def test_json_has_the_finding_and_every_cell() -> None:

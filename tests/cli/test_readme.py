@@ -7,11 +7,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from quick_process import Run
+from shown_commands import ROOT, commands, in_order, run_elsewhere
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -68,24 +69,25 @@ def test_the_programs_print_what_readme_shows(folder: Path, process: Run, number
     assert stripped(said.stdout) == stripped(texts()[2 + number])
 
 
-def consoles() -> list[tuple[str, str]]:
-    """Every command of README's console blocks with the output below it."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", README, re.S):
-        found += re.findall(r"\$ gridplan ([^\n]*)\n((?:(?!\$ ).*\n?)*)", block)
-    return found
+CONSOLES = commands(ROOT / "README.md")
 
 
-@pytest.mark.parametrize(("command", "output"), consoles(), ids=[command for command, _ in consoles()])
-def test_the_commands_print_what_readme_shows(folder: Path, process: Run, command: str, output: str) -> None:
-    arguments = shlex.split(command)
-    if "-o" in arguments:
-        arguments.append("--force")
-    said = process(arguments=arguments, folder=folder)
-    real = iter(stripped(said.stdout + said.stderr))
-    # "..." stands for lines left out; every line shown is there, in this order.
-    for line in stripped(output):
-        assert line == "..." or line in real, line
+def test_every_command_is_found() -> None:
+    assert len(CONSOLES) == README.count("\n$ gridplan ")
+
+
+@pytest.mark.parametrize(("command", "output"), CONSOLES, ids=[command for command, _ in CONSOLES])
+def test_the_commands_print_what_readme_shows(
+    folder: Path, cli: Any, command: str, output: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a page shows as well is run there once for both."""
+    real = run_elsewhere(command)
+    if real is None:
+        monkeypatch.chdir(folder)
+        arguments = shlex.split(command)
+        said = cli(*arguments, *(["--force"] if "-o" in arguments else []))
+        real = stripped(said.out + said.err)
+    assert in_order(output, real), real
 
 
 def test_readme_names_no_command_that_does_not_exist() -> None:
