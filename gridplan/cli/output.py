@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["refuse_existing", "write_block"]
+__all__ = ["refuse_existing", "refuse_no_folder", "write_block"]
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -18,6 +18,16 @@ def refuse_existing(path: Path, force: bool) -> None:
 
     if path.exists() and not force:
         raise StoreError(f"{path} is already there; replace it with --force or give another file")
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: a folder is in the way of a file")
+
+
+def refuse_no_folder(path: Path) -> None:
+    """Refuse a folder in whose place there is a file, before anything is computed for it. Raises StoreError."""
+    from gridplan.errors import StoreError
+
+    if path.exists() and not path.is_dir():
+        raise StoreError(f"cannot make the folder {path}: a file is in the way")
 
 
 def write_block(path: Path, text: str) -> None:

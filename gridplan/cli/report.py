@@ -14,7 +14,7 @@ from gridplan.cli.catalog_option import catalog_option, folder_in_use
 from gridplan.cli.choice_options import accept_option, parse_accepted, where_option
 from gridplan.cli.explain import parse_labels
 from gridplan.cli.named_options import named_as_options
-from gridplan.cli.output import refuse_existing, write_block
+from gridplan.cli.output import refuse_existing, refuse_no_folder, write_block
 from gridplan.cli.study_options import at_option, check_output, loaded_grid
 from gridplan.cli.tornado import parse_ranges
 from gridplan.store.place import is_cube_place
@@ -65,6 +65,8 @@ def command(
     check_output(output, force, PAGES)
     if no_charts and folder is not None:
         raise click.UsageError("--no-charts and --charts: give one of them")
+    if folder is not None:
+        refuse_no_folder(Path(folder))
     labels, ranges = parse_labels(at), parse_ranges(vary)
     is_cube = is_cube_place(source)
     given = source if is_cube else loaded_grid(source, catalog)
@@ -112,17 +114,18 @@ def _aged(given: Any) -> list[str]:
 
 
 def _chart_files(record: Record, folder: str | None, force: bool) -> dict[Path, bytes]:
-    """Each chart as .svg, .png and .csv, drawn before anything is written; a file that is there is refused."""
+    """Each chart as .svg, .png and .csv, drawn before anything is written; a file that is there is refused before."""
     if folder is None:
         return {}
-    files = {
+    suffixes = (".svg", ".png", ".csv")
+    for figure in record.figures:
+        for suffix in suffixes:
+            refuse_existing(Path(folder) / f"{figure.name}{suffix}", force)
+    return {
         Path(folder) / f"{figure.name}{suffix}": content
         for figure in record.figures
-        for suffix, content in figure.chart.to_files((".svg", ".png", ".csv")).items()
+        for suffix, content in figure.chart.to_files(suffixes).items()
     }
-    for path in files:
-        refuse_existing(path, force)
-    return files
 
 
 def _write(files: Mapping[Path, bytes], folder: str | None) -> None:
