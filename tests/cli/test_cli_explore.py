@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quick_process import Run
 
 import gridplan
 
@@ -36,28 +38,36 @@ def started(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize(("sent", "codes"), [(signal.SIGINT, {0}), (signal.SIGTERM, {143, -15})])
-def test_it_answers_until_it_is_told_to_end(sent: signal.Signals, codes: set[int], grids: Path) -> None:
-    with started(grids / "theory.yaml", "--port", "0") as (program, address):
+@pytest.mark.parametrize(
+    ("source", "sent", "codes"), [("grid", signal.SIGINT, {0}), ("folder", signal.SIGTERM, {143, -15})]
+)
+def test_it_answers_until_it_is_told_to_end(
+    source: str, sent: signal.Signals, codes: set[int], cli: Cli, grids: Path, folder: Folder
+) -> None:
+    of = grids / "theory.yaml" if source == "grid" else folder("lesson")
+    with started(of, "--port", "0") as (program, address):
         assert address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(f"{address}now?at=0,0", timeout=30) as answer:
             assert answer.status == 200
+        # For a second explorer its port is taken.
+        port = address.rstrip("/").rpartition(":")[2]
+        other = cli("explore", grids / "theory.yaml", "--port", port, "--no-open")
         program.send_signal(sent)
         out, err = program.communicate(timeout=30)
     assert program.returncode in codes
     assert out == ""
     assert "Traceback" not in err
     assert err.startswith("Ctrl-C ends it\n")
+    assert (other.code, other.out) == (3, "")
 
 
-def test_a_taken_port_is_said(grids: Path, folder: Folder) -> None:
-    with started(folder("lesson"), "--port", "0") as (_, address):
-        port = address.rstrip("/").rpartition(":")[2]
-        words = [sys.executable, "-m", "gridplan", "explore", str(grids / "theory.yaml"), "--port", port, "--no-open"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith(f"error: cannot listen at 127.0.0.1:{port}: ")
-    assert "--port 0 takes a free one" in done.stderr
+def test_a_taken_port_is_said(cli: Cli, grids: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = cli("explore", grids / "theory.yaml", "--port", str(port), "--no-open")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"error: cannot listen at 127.0.0.1:{port}: ")
+    assert "--port 0 takes a free one" in done.err
 
 
 @pytest.mark.parametrize("source", ["grid", "folder"])
@@ -155,6 +165,8 @@ class Hidden:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Hidden())
+for name in [name for name in sys.modules if name.partition(".")[0] == {hidden!r}]:
+    del sys.modules[name]  # a process that is forked has some of them
 from gridplan.cli import main
 main({arguments!r})
 """
@@ -167,22 +179,21 @@ main({arguments!r})
         *(("vl_convert", False), ("jinja2", False), ("starlette", False), ("uvicorn", False)),
     ],
 )
-def test_the_extra_is_named(hidden: str, static: bool, grids: Path, tmp_path: Path) -> None:
+def test_the_extra_is_named(hidden: str, static: bool, grids: Path, process: Run, tmp_path: Path) -> None:
     more = ["--static", "page.html"] if static else ["--port", "0", "--no-open"]
     text = HIDE.format(hidden=hidden, arguments=["explore", str(grids / "theory.yaml"), *more])
-    done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
-    )
+    done = process(text, folder=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.strip().endswith("pip install 'gridplan[explore]'")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_needs_no_server(grids: Path, tmp_path: Path) -> None:
+def test_a_file_needs_no_server(grids: Path, process: Run, tmp_path: Path) -> None:
     words = ["explore", str(grids / "theory.yaml"), "--static", "page.html"]
     text = HIDE.format(hidden="starlette", arguments=words)
-    subprocess.run([sys.executable, "-c", text], capture_output=True, check=True, cwd=tmp_path, timeout=60)
+    done = process(text, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert (tmp_path / "page.html").is_file()
 
 
