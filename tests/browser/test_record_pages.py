@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from chart_contrast import pale_texts
 from page_checks import assert_quiet, overflow_px, pdf, violations
-from page_view import Scheme, View
+from page_view import Media, Scheme, View, viewed
 from playwright.sync_api import Browser
 from record_pages import NAMES, grid_of, made
 
@@ -20,6 +24,8 @@ from gridplan.quantities import format_quantity
 OpenPage = Callable[..., View]
 
 WIDTHS = (1280, 390)
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+HEIGHT = 900
 A4_INSIDE = 695
 """Pixels between the margins of the printed page: 210 mm less 13 mm on either side, at 96 pixels an inch."""
 LESSON_PAGES = 16
@@ -36,23 +42,49 @@ def open_record(open_page: OpenPage) -> OpenPage:
     return opened
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+def seen_as(view: View, width: int, scheme: Scheme, media: Media | None = None) -> View:
+    """The same page in another window: a record has no script, so nothing of it depends on how it was loaded."""
+    view.page.set_viewport_size({"width": width, "height": HEIGHT})
+    view.page.emulate_media(media=media or "null", color_scheme=scheme)
+    return view
+
+
+@pytest.fixture(scope="module")
+def still(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPage]:
+    """`still("lesson", width=390)`: the page of a record, loaded once for all tests that change nothing in it."""
+    with ExitStack() as views:
+
+        @cache
+        def loaded(name: str) -> View:
+            file = tmp_path_factory.mktemp("records") / f"{name}.html"
+            file.write_text(made(name).html, encoding="utf-8")
+            return views.enter_context(viewed(browser, file, width=1280, height=HEIGHT, scheme="light", media=None))
+
+        def seen(name: str, width: int = 1280, scheme: Scheme = "light", media: Media | None = None) -> View:
+            return seen_as(loaded(name), width, scheme, media)
+
+        yield seen
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_is_quiet_accessible_and_within_its_window(
-    open_record: OpenPage, name: str, width: int, scheme: Scheme
-) -> None:
-    view = open_record(name, width=width, scheme=scheme)
+def test_the_page_is_quiet_accessible_and_within_its_window(open_record: OpenPage, name: str) -> None:
+    view = open_record(name)
     assert_quiet(view)
-    assert overflow_px(view) == 0
-    judged, pale = pale_texts(view)
-    assert judged > 10 or not made(name).record.figures
-    assert not pale, "\n".join(map(str, pale))
+    for window in product(WIDTHS, SCHEMES):
+        seen_as(view, *window)
+        assert overflow_px(view) == 0, window
+        judged, pale = pale_texts(view)
+        assert judged > 10 or not made(name).record.figures, window
+        assert not pale, (window, "\n".join(map(str, pale)))
     view.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert overflow_px(view) == 0
-    # Every rule but contrast is of the same document, and each page has the same parts.
-    if (width == max(WIDTHS)) == (scheme == "light") and name != "break-even":
-        assert violations(view) == []
+    for width, scheme in product(WIDTHS, SCHEMES):
+        seen_as(view, width, scheme)
+        assert overflow_px(view) == 0, (width, scheme)
+        assert_quiet(view)  # axe may log
+        # Every rule but contrast is of the same document, and each page has the same parts.
+        if (width == max(WIDTHS)) == (scheme == "light") and name != "break-even":
+            assert violations(view) == [], (width, scheme)
+            view.console_errors.clear()
 
 
 STRUCTURE = """
@@ -78,8 +110,8 @@ STRUCTURE = """
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_heading_is_in_the_navigation_and_every_reference_resolves(open_record: OpenPage, name: str) -> None:
-    found = open_record(name).page.evaluate(STRUCTURE)
+def test_every_heading_is_in_the_navigation_and_every_reference_resolves(still: OpenPage, name: str) -> None:
+    found = still(name).page.evaluate(STRUCTURE)
     assert found["twice"] == []
     assert found["lost"] == []
     assert found["referred"] > 0
@@ -88,16 +120,14 @@ def test_every_heading_is_in_the_navigation_and_every_reference_resolves(open_re
     assert sorted(found["nav"]) == sorted(found["headings"])
 
 
-@pytest.mark.parametrize("media", [None, "print"])
-@pytest.mark.parametrize("width", [*WIDTHS, 560, 561, A4_INSIDE])
 @pytest.mark.parametrize("name", NAMES)
-def test_one_picture_of_each_figure_is_shown(open_record: OpenPage, name: str, width: int, media: str | None) -> None:
-    view = open_record(name, width=width, media=media)
-    shown = view.page.evaluate(
-        """() => [...document.querySelectorAll("figure")].map((one) => [...one.querySelectorAll(".picture svg")].filter(
-            (svg) => svg.getBoundingClientRect().height > 40).length)"""
-    )
-    assert shown == [1] * len(made(name).record.figures)
+def test_one_picture_of_each_figure_is_shown(still: OpenPage, name: str) -> None:
+    for width, media in product([*WIDTHS, 560, 561, A4_INSIDE], [None, "print"]):
+        shown = still(name, width=width, media=media).page.evaluate(
+            """() => [...document.querySelectorAll("figure")].map((one) => [...one.querySelectorAll(".picture svg")]
+                .filter((svg) => svg.getBoundingClientRect().height > 40).length)"""
+        )
+        assert shown == [1] * len(made(name).record.figures), (width, media)
 
 
 def _as_shown(figure: str, value: float) -> str:
@@ -122,8 +152,8 @@ def _cell(view: View, caption: str, row: str, head: str) -> tuple[str, float]:
     return text.strip(), float(value)
 
 
-def test_figures_of_the_lesson_are_those_of_the_cube(open_record: OpenPage) -> None:
-    view = open_record("lesson")
+def test_figures_of_the_lesson_are_those_of_the_cube(still: OpenPage) -> None:
+    view = still("lesson")
     cell = gridplan.evaluate(grid_of("lesson"), all_measures()).sel(instance="aws-p4de", scenario="nominal")
     places = {
         "nodes": ("Fleet", "nodes", "value"),
@@ -138,8 +168,8 @@ def test_figures_of_the_lesson_are_those_of_the_cube(open_record: OpenPage) -> N
         assert text == _as_shown(figure, value), figure
 
 
-def test_figures_of_scenarios_are_those_of_the_stress_table(open_record: OpenPage) -> None:
-    view = open_record("lesson", width=390, scheme="dark")
+def test_figures_of_scenarios_are_those_of_the_stress_table(still: OpenPage) -> None:
+    view = still("lesson", width=390, scheme="dark")
     found = gridplan.stress(grid_of("lesson"), at={"instance": "aws-p4de"})
     anew, bought = "Each scenario planned anew", "The fleet of the nominal plan, as bought, in each scenario"
     for scenario, caption, head, name in (
@@ -153,7 +183,7 @@ def test_figures_of_scenarios_are_those_of_the_stress_table(open_record: OpenPag
         assert float(text.split()[0].replace(",", "")) == pytest.approx(value, abs=0.005), (scenario, head)
 
 
-def test_the_plan_against_an_api_and_the_infeasible_one_show_the_figures_of_the_cube(open_record: OpenPage) -> None:
+def test_the_plan_against_an_api_and_the_infeasible_one_show_the_figures_of_the_cube(still: OpenPage) -> None:
     record = made("break-even").record
     cube = gridplan.evaluate(grid_of("break-even"), all_measures())
     best = cube.sel(arrival_rate=20.0, method="nearest")
@@ -163,26 +193,26 @@ def test_the_plan_against_an_api_and_the_infeasible_one_show_the_figures_of_the_
         float(re.search(r"([\d.,]+) USD for 1M output", record.decision)[1]),
         abs=0.005,  # type: ignore[index]
     )
-    said = open_record("break-even").page.inner_text(".decision")
+    said = still("break-even").page.inner_text(".decision")
     assert format_quantity(best.usd_per_month.where(best.usd_per_mtok_output == best.usd_per_mtok_output.min())
                            .min().item(), "USD/month") in said  # fmt: skip
     opening = gridplan.evaluate(grid_of("opening"), all_measures()).sel(rho_target=0.7, method="nearest")
     other = opening.sel(scenario="given_1000_tok_s")
-    finding = open_record("opening").page.inner_text(".findings")
+    finding = still("opening").page.inner_text(".findings")
     assert (
         f"{other.replicas_active.item():.0f} active replicas, {other.replicas.item():.0f} with spares on "
         f"{other.nodes.item():.0f} nodes, {format_quantity(other.usd_per_month.item(), 'USD/month')}" in finding
     )
 
 
-def test_counts_of_the_overview_are_those_of_the_cube(open_record: OpenPage) -> None:
-    whole = gridplan.evaluate(grid_of("overview"))
+def test_counts_of_the_overview_are_those_of_the_cube(still: OpenPage, cube: Callable[[str], xr.Dataset]) -> None:
+    whole = cube("quickstart")
     everywhere = whole.usd_per_mtok_output
     for row, name, label in (
         ("feasible", "status", "ok"),
         ("binds: decode TPOT", "binding_constraint", "tpot"),
     ):
-        text, value = _cell(open_record("overview"), "Cells of the cube", row, "count")
+        text, value = _cell(still("overview"), "Cells of the cube", row, "count")
         assert value == int((whole[name] == label).broadcast_like(everywhere).sum())
         assert text == f"{value:,.0f}"
 
@@ -242,8 +272,8 @@ CUT = """
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_print_is_whole_and_light(open_record: OpenPage, name: str) -> None:
-    view = open_record(name, width=A4_INSIDE, scheme="dark", media="print")
+def test_print_is_whole_and_light(still: OpenPage, name: str) -> None:
+    view = still(name, width=A4_INSIDE, scheme="dark", media="print")
     assert overflow_px(view) == 0
     assert view.page.evaluate(CUT) == []
     colours = "() => [document.body, document.querySelector('svg text')].map((one) => getComputedStyle(one))"
@@ -255,29 +285,28 @@ def test_print_is_whole_and_light(open_record: OpenPage, name: str) -> None:
     assert not pale, "\n".join(map(str, pale))
 
 
-def test_the_lesson_is_short_on_paper(open_record: OpenPage) -> None:
-    printed = pdf(open_record("lesson"))
+def test_the_lesson_is_short_on_paper(still: OpenPage) -> None:
+    printed = pdf(still("lesson"))
     pages = len(re.findall(rb"/Type\s*/Page\b", printed))
     assert 4 <= pages < LESSON_PAGES
 
 
 @pytest.mark.parametrize("name", ["lesson", "overview"])
-def test_the_page_is_the_same_wherever_it_lies(open_page: OpenPage, tmp_path: Path, name: str) -> None:
+def test_the_page_is_the_same_wherever_it_lies(still: OpenPage, open_page: OpenPage, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "folder with spaces & signs #1" / "record.html"
+    file.parent.mkdir()
+    file.write_text(made(name).html, encoding="utf-8")
     seen = []
-    for place in ("here", "folder with spaces & signs #1"):
-        file = tmp_path / place / "record.html"
-        file.parent.mkdir()
-        file.write_text(made(name).html, encoding="utf-8")
-        view = open_page(file)
+    for view in (still(name), open_page(file)):
         seen.append((view.page.inner_text("body"), view.page.screenshot()))
         assert_quiet(view)
     assert seen[0] == seen[1]
 
 
-def test_the_page_needs_no_script(browser: Browser, open_page: OpenPage, tmp_path: Path) -> None:
+def test_the_page_needs_no_script(browser: Browser, still: OpenPage, tmp_path: Path) -> None:
     file = tmp_path / "record.html"
     file.write_text(made("lesson").html, encoding="utf-8")
-    with_scripts = open_page(file).page.inner_text("body")
+    with_scripts = still("lesson").page.inner_text("body")
     context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     try:
         page = context.new_page()
