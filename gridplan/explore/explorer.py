@@ -43,6 +43,7 @@ class Explorer:
     title: Title
     no_whatif: str = ""
     _changed: OrderedDict[tuple[tuple[str, str], ...], Cells] = field(default_factory=OrderedDict)
+    _anew: Cells | None = None
     _lock: Lock = field(default_factory=Lock)
 
     @property
@@ -141,10 +142,12 @@ class Explorer:
         return getattr(self.cells, "drops_rows", False) and "status" in stored and bool((stored.status != "ok").all())
 
     def _planned_anew(self) -> Cells:
-        """The cells of the contract as it is, planned here."""
+        """The cells of the contract as it is, planned here; what is asked again and again is prepared once."""
         measures = [column.name for column in self.cells.columns if column.role == "measure"]
         with self._lock:
-            return planned_cells(self._contract(), measures)
+            if self._anew is None:
+                self._anew = planned_cells(self._contract(), measures)
+            return self._anew
 
     def _cell(self, at: str) -> Place:
         place = place_of(at, self.sizes)
