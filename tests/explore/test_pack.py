@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from packed import unpacked
@@ -55,6 +55,7 @@ def boxes(draw: st.DrawFn) -> Box:
     return box_of(shape, start, columns)
 
 
+@settings(max_examples=25)  # a box takes a tenth of a second to be drawn
 @given(box=boxes(), compact=st.booleans())
 def test_every_value_comes_back(box: Box, compact: bool) -> None:
     found = unpacked(pack(box, compact))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,8 @@ def cells_in(folder: Path) -> StoredCells:
 
 @pytest.fixture(scope="module")
 def opened(folder: Folder) -> Callable[[str], tuple[StoredCells, xr.Dataset]]:
-    return lambda name: (cells_in(folder(name)), gridplan.open_cube(folder(name)))
+    """Each folder opened once for all examples."""
+    return cache(lambda name: (cells_in(folder(name)), gridplan.open_cube(folder(name))))
 
 
 @pytest.mark.parametrize("name", ["quickstart", "lesson", "theory", "buy", "chains-70b"])
@@ -113,16 +115,17 @@ def test_parts_do_not_matter(data: st.DataObject, parted: tuple[StoredCells, xr.
 
 
 @pytest.fixture(scope="module")
-def dropped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dropped") / "cube"
-    gridplan.run(gridplan.load_grid(GRIDS / "memory.yaml"), folder, drop_infeasible=True)
-    return folder
+def dropped(tmp_path_factory: pytest.TempPathFactory, folder: Folder) -> tuple[StoredCells, xr.Dataset]:
+    """A folder without its rows that have no plan, and the cube with them."""
+    target = tmp_path_factory.mktemp("dropped") / "cube"
+    gridplan.run(gridplan.load_grid(GRIDS / "memory.yaml"), target, drop_infeasible=True)
+    return cells_in(target), gridplan.open_cube(folder("memory"))
 
 
 @settings(max_examples=8)
 @given(data=st.data())
-def test_rows_that_were_left_out_have_no_plan(data: st.DataObject, dropped: Path, folder: Folder) -> None:
-    cells, cube = cells_in(dropped), gridplan.open_cube(folder("memory"))
+def test_rows_that_were_left_out_have_no_plan(data: st.DataObject, dropped: tuple[StoredCells, xr.Dataset]) -> None:
+    cells, cube = dropped
     assert (cube["status"] != "ok").any()
     place = draw_place(data, cells)
     box = cells.box(place, ["status", "infeasible_reason", "kv_pool_bytes_per_gpu", "concurrency", "kv_dtype"])
