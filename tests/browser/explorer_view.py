@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
 from page_view import View
 
-__all__ = ["SETTLED", "Explored", "same", "value_at"]
+import gridplan
+
+__all__ = ["GRID", "SETTLED", "Explored", "quickstart_cube", "same", "value_at"]
+
+GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
+"""The contract that most tests explore."""
+
+
+@cache
+def quickstart_cube() -> xr.Dataset:
+    """Its cube, planned once for all of them."""
+    return gridplan.evaluate(gridplan.load_grid(GRID))
+
 
 SETTLED = "html[data-settled]:not([data-busy])"
 """What the page says of itself once every number stands."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
-import xarray as xr
-from explorer_view import Explored, same, value_at
+from explorer_view import GRID, Explored, same, value_at
+from explorer_view import quickstart_cube as cube
 from page_checks import assert_quiet
 from page_view import View
 
@@ -17,14 +15,8 @@ from gridplan.dictionary import dictionary
 from gridplan.quantities import format_quantity
 
 OpenPage = Callable[..., View]
-GRID = Path(__file__).parents[2] / "grids" / "quickstart.yaml"
 AXES = ("gpu", "model", "kv_dtype", "context_tokens", "rho_target", "arrival_rate")
 LINK = "#at.gpu=h100-sxm&at.model=llama-3.1-8b&at.kv_dtype=fp8&x=arrival_rate&y=gpu&compared=gpu,kv_dtype"
-
-
-@cache
-def cube() -> xr.Dataset:
-    return gridplan.evaluate(gridplan.load_grid(GRID))
 
 
 @pytest.fixture
