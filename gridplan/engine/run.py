@@ -28,7 +28,7 @@ from gridplan.errors import StoreError
 from gridplan.spreadsheet import rows_warning
 from gridplan.store.dims import write_dims
 from gridplan.store.files import Receipt
-from gridplan.store.folder import claimed_folder
+from gridplan.store.folder import claimed_folder, remove_in_hand
 from gridplan.store.intent import Intent, finished_parts, read_intent, remove_intent, write_intent
 from gridplan.store.manifest import Manifest, Origin, write_manifest
 from gridplan.store.parquet import Compression, WriteOptions
@@ -174,6 +174,7 @@ def run(
         else:
             recipe = _recipe(inputs, chosen, drop_infeasible, own, target)
             receipts, summary, stood = write_parts(scheduler, recipe, plan.layout, parts, goes_on, progress)
+            remove_in_hand(target)
         dims = write_dims(target, plan.layout, dimension_tables(inputs), own)
         said = attributes(inputs)
         write_manifest(target, Manifest(plan.layout, intent.origin, parts, receipts, dims, options, said))

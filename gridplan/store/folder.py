@@ -21,7 +21,7 @@ from gridplan.store.manifest import FORMAT, MANIFEST
 from gridplan.store.place import is_remote, place_of
 from gridplan.store.remote import claim_remote
 
-__all__ = ["INTENT", "claimed_folder", "prepare_folder"]
+__all__ = ["INTENT", "claimed_folder", "prepare_folder", "remove_in_hand"]
 
 OWN_NAMES = {
     "facts": re.compile(r"part-\d{5,}\.parquet"),
@@ -61,6 +61,17 @@ def claimed_folder(folder: str | Path, force: bool = False, resume: bool = False
     with folder_lock(path):
         _prepare(path, force, resume)
         yield path
+
+
+def remove_in_hand(folder: Path) -> None:
+    """Remove what writers that are gone were in the middle of; whole files stay. An object store has none of it.
+
+    A worker that was killed leaves a file that nobody else will finish: the part is written under another name. Where
+    it still runs and was only taken for lost, it cannot land that file any more, and the part stands already.
+    """
+    if not is_remote(folder):
+        with store_errors("write to", folder):
+            _remove_in_hand(folder)
 
 
 def _existing(folder: str | Path) -> Path:
@@ -171,7 +182,7 @@ def _remove_in_hand(folder: Path) -> None:
         if place.is_dir():
             for name in os.listdir(place):
                 if whole_name(name) != name:
-                    (place / name).unlink()
+                    (place / name).unlink(missing_ok=True)
 
 
 def _probe(folder: Path) -> None:

@@ -101,6 +101,39 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
         found.close()
 
 
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """A scheduler with two workers as threads of this process, which talk as over a network. Nobody stops them.
+
+    They end with the module: their heartbeats draw from `random`, which Hypothesis takes for a draw of its strategies.
+    """
+    with threads(2) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def threads(workers: int) -> Iterator[str]:
+    """The address of a scheduler with so many workers, all of them threads of this process."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # the usual port may be another test's
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def no_workers() -> Iterator[str]:
+    """A scheduler to which no worker came."""
+    with threads(0) as address:
+        yield address
+
+
 def waited(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for something to come true."""
     end = time.monotonic() + seconds
@@ -115,12 +148,19 @@ def until_fixture() -> Callable[..., None]:
     return waited
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[FaultyStore]:
-    """The way to moto's S3; programs find it by their environment and do not ask twice of their own."""
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """The address of moto's S3, started once: each module has a bucket of its own there."""
     for needed in ("s3fs", "moto.server"):
         pytest.importorskip(needed)
-    with moto_server() as behind, FaultyStore(behind).listening() as store, known(store.address, BUCKET, attempts=1):
+    with moto_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def served(moto: str) -> Iterator[FaultyStore]:
+    """The way to moto's S3; programs find it by their environment and do not ask twice of their own."""
+    with FaultyStore(moto).listening() as store, known(store.address, BUCKET, attempts=1):
         yield store
 
 

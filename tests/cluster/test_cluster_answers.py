@@ -23,8 +23,6 @@ from gridplan.query import on_cluster
 from gridplan.sensitivity import input_indices as indices_module
 from gridplan.sensitivity import sampling
 
-distributed = pytest.importorskip("distributed")
-
 GRIDS = Path(__file__).parents[2] / "grids"
 SPREAD = {"mbu": "x uniform(0.9, 1.1)", "arrival_rate": "x lognormal(mean=1, scv=0.04)"}
 CELL = {"gpu": "b200", "model": "qwen3-14b", "kv_dtype": "fp8", "context_tokens": 8192, "rho_target": 0.7}
@@ -42,20 +40,6 @@ QUESTIONS: dict[str, Callable[[Any], xr.Dataset]] = {
     "samples": lambda grid: gridplan.sample(grid, SPREAD, ["gpus", "binding_constraint"], n=512, at=CELL),
     "inputs": lambda grid: gridplan.input_indices(grid, SPREAD, "usd_per_month", n=512, at=RATE),
 }
-
-
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """A scheduler with two workers as threads of this process, which talk as over a network."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp://",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # the usual port may be another test's
-    ) as cluster:
-        yield cluster.scheduler_address
 
 
 @pytest.fixture

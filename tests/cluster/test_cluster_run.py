@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,11 +52,6 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def started(contract: Path, folder: Path, address: str, *more: str) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "gridplan", "run", str(contract), "-o", str(folder), "--scheduler", address, *more]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def written(folder: Path) -> int:
     return len(list((folder / "receipts").glob("part-*.json"))) if (folder / "receipts").is_dir() else 0
 
@@ -71,34 +67,44 @@ def test_two_processes_write_what_one_thread_writes(
     gridplan.open_cube(tmp_path / "cube", ["gpus"])
 
 
-def test_a_worker_that_is_killed_takes_nothing_away(
+def test_a_worker_and_then_the_scheduler_are_killed(
     contract: Path,
     serial: tuple[dict[str, str], dict[str, object]],
-    machines: object,
+    machines: Any,
+    scheduler: str,
     until: Callable[..., None],
     tmp_path: Path,
+    cli: Callable[..., Any],
 ) -> None:
-    run = started(contract, tmp_path / "cube", machines.address)
-    until(lambda: written(tmp_path / "cube") >= 1)
-    machines.kill("one")
-    out, err = run.communicate(timeout=120)
-    assert run.returncode == 0, err
-    assert hashes(tmp_path / "cube") == serial[0]
-    assert "1,944,000 cells" in out
+    """Two runs on the same machines, which take longer to start than to plan; one worker is left for the second."""
+    folder, stood = tmp_path / "first", []
+
+    def lose(_: int) -> None:
+        if not stood:
+            machines.kill("one")
+            stood.append(written(folder))
+
+    said = gridplan.run(gridplan.load_grid(contract), folder, scheduler=machines.address, progress=lose)
+    assert 1 <= stood[0] < PARTS
+    assert (said.cells, said.resumed) == (1_944_000, 0)
+    assert hashes(folder) == serial[0]
+    _scheduler_goes_away(contract, machines, until, tmp_path / "second")
+    stands = written(tmp_path / "second")
+    assert 2 <= stands < PARTS
+    words = ("run", contract, "-o", tmp_path / "second", "--resume")
+    again = cli(*words, "--scheduler", scheduler)  # another cluster
+    assert again.code == 0, again.err
+    assert f"resumed     {stands} part(s) stood already" in again.out
+    assert hashes(tmp_path / "second") == serial[0]
 
 
-def test_a_scheduler_that_goes_away_is_said_and_the_run_resumed(
-    contract: Path,
-    serial: tuple[dict[str, str], dict[str, object]],
-    machines: object,
-    until: Callable[..., None],
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "cube"
-    run = started(contract, folder, machines.address)
+def _scheduler_goes_away(contract: Path, machines: Any, until: Callable[..., None], folder: Path) -> None:
+    """And its workers with it, as two parts stand: the run says so in one line and announces no cube."""
+    words = [sys.executable, "-m", "gridplan", "run", str(contract), "-o", str(folder), "--scheduler", machines.address]
+    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: written(folder) >= 2)
     machines.close()
-    out, err = run.communicate(timeout=120)
+    _, err = run.communicate(timeout=120)
     assert run.returncode == 3, err
     assert (folder / "run.json").is_file()
     assert not (folder / "manifest.json").exists()
@@ -107,26 +113,23 @@ def test_a_scheduler_that_goes_away_is_said_and_the_run_resumed(
     assert machines.address in said[0]
     assert "--resume" in said[0]
     assert "Traceback" not in err
-    stood = written(folder)
-    assert 2 <= stood < PARTS
-    for name in ("scheduler", "one", "two"):
-        machines.start(name)
-    again = started(contract, folder, machines.address, "--resume")
-    out, err = again.communicate(timeout=120)
-    assert again.returncode == 0, err
-    assert f"resumed     {stood} part(s) stood already" in out
-    assert hashes(folder) == serial[0]
+
+
+def test_what_a_lost_worker_was_writing_is_not_left(scheduler: str, tmp_path: Path) -> None:
+    """Its part is written again under another name, so nobody else would take the file away."""
+    half = tmp_path / "cube" / "facts" / ".part-00000.parquet.0a1b2c3d.tmp"
+    grid = gridplan.load_grid(GRID.with_name("lesson.yaml"))
+    gridplan.run(grid, tmp_path / "cube", scheduler=scheduler, progress=lambda _: half.write_bytes(b"half"))
+    assert [path.name for path in half.parent.iterdir()] == ["part-00000.parquet"]
 
 
 def test_without_workers_a_run_ends(
-    contract: Path, machines: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    contract: Path, no_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machines.kill("one")
-    machines.kill("two")
     monkeypatch.setattr(cluster_spread, "NO_WORKERS_S", 2.0)
     begun = time.monotonic()
     with pytest.raises(StoreError, match=r"no worker of tcp://.* --resume"):
-        gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler=machines.address)
+        gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler=no_workers)
     assert time.monotonic() - begun < 30
     assert not (tmp_path / "cube" / "manifest.json").exists()
 
@@ -155,13 +158,13 @@ def test_what_is_no_address_is_refused_before_anything(contract: Path, tmp_path:
     assert not (tmp_path / "cube").exists()
 
 
-def test_something_else_that_listens_is_no_scheduler(machines: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_something_else_that_listens_is_no_scheduler(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_connect, "CONNECT_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(StoreError, match=f"no scheduler answers at {address}"), gridplan.cluster(address):
             pass
-    with gridplan.cluster(machines.address), distributed.Client(machines.address, set_as_default=False) as client:
+    with gridplan.cluster(scheduler), distributed.Client(scheduler, set_as_default=False) as client:
         worker = next(iter(client.scheduler_info()["workers"]))
     with pytest.raises(StoreError, match=f"answers at {worker}: it is that of a worker"), gridplan.cluster(worker):
         pass

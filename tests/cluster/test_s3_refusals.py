@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from faulty_store import KEPT, FaultyStore
-from refused import ASKED, PARTS, RESUME, SAID, hashes, left_behind, own_process, the_error
+from refused import ASKED, PARTS, RESUME, SAID, hashes, left_behind, the_error
 
 import gridplan
 from gridplan.engine.cluster import spread as cluster_spread
@@ -95,13 +95,13 @@ def test_a_store_that_is_busy_for_a_moment_is_asked_again(
 
 
 def test_a_store_that_stays_busy_ends_the_run_once(
-    store: FaultyStore, four_parts: Path, address: str, scratch: Path
+    store: FaultyStore, four_parts: Path, address: str, scratch: Path, cli: Callable[..., object]
 ) -> None:
     """Threads wait with parts of their own meanwhile; each of them would be refused as slowly."""
     fault = store.refuse("SlowDown", "PUT", r"/part-0000\d\.parquet$")
     begun = time.monotonic()
-    said = own_process("run", four_parts, "-o", address, "--workers", "3")
-    line = the_error(said.returncode, said.stdout, said.stderr)
+    said = cli("run", four_parts, "-o", address, "--workers", "3")
+    line = the_error(said.code, said.out, said.err)
     assert re.match(rf"error: cannot write {address}/facts/part-0000\d\.parquet: {re.escape(SAID['SlowDown'])}", line)
     assert fault.answered == ASKED
     assert time.monotonic() - begun < 30
@@ -168,10 +168,10 @@ def test_a_finished_cube_whose_run_json_stays_is_whole(
 
 
 def test_on_a_cluster_a_part_that_is_throttled_is_tried_again(
-    store: FaultyStore, four_parts: Path, local: dict[str, str], address: str
+    store: FaultyStore, four_parts: Path, local: dict[str, str], address: str, scheduler: str
 ) -> None:
     fault = store.refuse("SlowDown", *WHERE["part"][:2], times=ASKED + 1)  # one more than s3fs asks for one try
-    gridplan.run(gridplan.load_grid(four_parts), address, scheduler="local:2")
+    gridplan.run(gridplan.load_grid(four_parts), address, scheduler=scheduler)
     assert fault.answered == ASKED + 1
     assert hashes(address) == local
 
