@@ -20,6 +20,7 @@ import yaml
 from faulty_store import moto_server
 
 import gridplan
+from gridplan.errors import RefusedError
 from gridplan.store.verify import verify_cube
 
 ROOT = Path(__file__).parents[2]
@@ -104,13 +105,14 @@ def test_names_of_the_manifests_agree() -> None:
     assert worker["spec"]["containers"][0]["envFrom"] == pod["containers"][0]["envFrom"]
 
 
-def here(words: list[str], **changes: str) -> list[str]:
-    """A command of a container as one of this environment."""
-    programs = {"dask": [sys.executable, "-m", "dask"], "gridplan": [sys.executable, "-m", "gridplan"]}
-    return [*programs[words[0]], *(changes.get(word.partition("=")[0].lstrip("-"), word) for word in words[1:])]
+def changed_to(words: list[str], **changes: str) -> list[str]:
+    """A command of a container with other values of its options."""
+    return [changes.get(word.partition("=")[0].lstrip("-"), word) for word in words]
 
 
-def test_commands_of_the_manifests_plan_a_cube(tmp_path: Path, until: Callable[..., None]) -> None:
+def test_commands_of_the_manifests_plan_a_cube(
+    tmp_path: Path, until: Callable[..., None], cli: Callable[..., Any]
+) -> None:
     from distributed import Client
 
     found, port = manifests(), free_port()
@@ -125,8 +127,10 @@ def test_commands_of_the_manifests_plan_a_cube(tmp_path: Path, until: Callable[.
     processes = []
     with (tmp_path / "log").open("w") as log:
         try:
-            for words in ([*here(scheduler), *own], here(worker)):
+            for program, *words in ([*scheduler, *own], worker):
+                assert program == "dask"
                 words = ["127.0.0.1" if word == "0.0.0.0" else word for word in words]
+                words = [sys.executable, "-m", "dask", *words]
                 processes.append(subprocess.Popen(words, env=given, stdout=log, stderr=log, cwd=tmp_path))
                 until(lambda: b"Scheduler at" in (tmp_path / "log").read_bytes())
             with Client(address, timeout=30, set_as_default=False) as client:
@@ -134,9 +138,10 @@ def test_commands_of_the_manifests_plan_a_cube(tmp_path: Path, until: Callable[.
                 (one,) = client.scheduler_info()["workers"].values()
                 assert (one["name"], one["nthreads"]) == (given["DASK_WORKER_NAME"], 1)
             changed = {"output": f"--output={tmp_path / 'cube'}", "scheduler": f"--scheduler={address}"}
-            words = [str(GRID) if word == "/grid/wide.yaml" else word for word in here(run, **changed)]
-            said = subprocess.run(words, capture_output=True, text=True, check=False)
-            assert said.returncode == 0, said.stderr
+            program, *words = changed_to(run, **changed)
+            assert program == "gridplan"
+            said = cli(*(GRID if word == "/grid/wide.yaml" else word for word in words))
+            assert said.code == 0, said.err
         finally:
             for process in reversed(processes):
                 process.terminate()
@@ -221,27 +226,17 @@ def test_the_program_for_slurm_plans_a_cube(tmp_path: Path, slurm: Path) -> None
     assert text.replace("--interface lo", "--interface ib0").strip() == shown.strip()
 
 
-PLAN = """
-import sys, gridplan, s3fs
-grid, address = gridplan.load_grid(sys.argv[1]), sys.argv[2]
-for force in (False, True):
-    gridplan.run(grid, address, force=force, outputs=["gpus"])
-gridplan.run(grid, address, resume=True, outputs=["gpus"])
-print(sorted(s3fs.S3FileSystem().find(address))[-3:])
-"""
-READ = "import sys, gridplan; print(gridplan.open_cube(sys.argv[1], ['gpus']).sizes['gpu'])"
-
-
-def test_the_policy_allows_what_a_run_does(tmp_path: Path) -> None:
-    pytest.importorskip("s3fs")
+def test_the_policy_allows_what_a_run_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    s3fs = pytest.importorskip("s3fs")
     pytest.importorskip("moto.server")
     import boto3
 
     policy = json.loads(blocks("cluster-buckets.md", "json")[0])
     listing, objects = (statement["Action"] for statement in policy["Statement"])
+    grid, address = gridplan.load_grid(GRID), "s3://bucket/cubes/wide"
     # The calls below that make users come before moto begins to ask for permission.
-    with moto_server(INITIAL_NO_AUTH_ACTION_COUNT="7") as address:
-        known = {"endpoint_url": address, "region_name": "us-east-1"}
+    with moto_server(INITIAL_NO_AUTH_ACTION_COUNT="7") as server:
+        known = {"endpoint_url": server, "region_name": "us-east-1"}
         known |= {"aws_access_key_id": "an-id", "aws_secret_access_key": "a-secret"}
         boto3.client("s3", **known).create_bucket(Bucket="bucket")
         iam = boto3.client("iam", **known)
@@ -253,22 +248,31 @@ def test_the_policy_allows_what_a_run_does(tmp_path: Path) -> None:
             iam.put_user_policy(UserName=who, PolicyName="own", PolicyDocument=document)
             keys[who] = iam.create_access_key(UserName=who)["AccessKey"]
 
-        def run(who: str, program: str, *more: str) -> subprocess.CompletedProcess[str]:
+        @contextlib.contextmanager
+        def being(who: str) -> Iterator[None]:
             own = {
                 "AWS_ACCESS_KEY_ID": keys[who]["AccessKeyId"],
                 "AWS_SECRET_ACCESS_KEY": keys[who]["SecretAccessKey"],
             }
-            own |= {"AWS_ENDPOINT_URL_S3": address, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "1"}
-            words = [sys.executable, "-c", program, *more]
-            return subprocess.run(words, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+            own |= {"AWS_ENDPOINT_URL_S3": server, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "1"}
+            with monkeypatch.context() as patch:
+                for name, value in own.items():
+                    patch.setenv(name, value)
+                s3fs.S3FileSystem.clear_instance_cache()  # a client keeps the keys that it was made with
+                try:
+                    yield
+                finally:
+                    s3fs.S3FileSystem.clear_instance_cache()
 
-        planned = run("planner", PLAN, str(GRID), "s3://bucket/cubes/wide")
-        assert planned.returncode == 0, planned.stderr
-        # Nothing of a run is left beside the cube: what it may not delete, S3 keeps without a word.
-        names = ["facts/part-00000.parquet", "manifest.json", "receipts/part-00000.json"]
-        assert planned.stdout.strip() == str([f"bucket/cubes/wide/{name}" for name in names])
-        read = run("reader", READ, "s3://bucket/cubes/wide")
-        assert (read.returncode, read.stdout.strip()) == (0, "8"), read.stderr
-        refused = run("reader", PLAN, str(GRID), "s3://bucket/cubes/other")
-        assert refused.returncode != 0
-        assert "Access Denied" in refused.stderr
+        with being("planner"):
+            for force in (False, True):
+                gridplan.run(grid, address, force=force, outputs=["gpus"])
+            gridplan.run(grid, address, resume=True, outputs=["gpus"])
+            # Nothing of a run is left beside the cube: what it may not delete, S3 keeps without a word.
+            names = ["facts/part-00000.parquet", "manifest.json", "receipts/part-00000.json"]
+            found = sorted(s3fs.S3FileSystem().find(address))
+            assert found[-3:] == [f"bucket/cubes/wide/{name}" for name in names]
+        with being("reader"):
+            assert gridplan.open_cube(address, ["gpus"]).sizes["gpu"] == 8
+            with pytest.raises(RefusedError, match="Access Denied"):
+                gridplan.run(grid, "s3://bucket/cubes/other", outputs=["gpus"])

@@ -1,4 +1,8 @@
-"""A cube of more than 100,000 parts in an object store: how often the store is asked, and for what."""
+"""A cube of more than 10,000 parts in an object store: how often the store is asked, and for what.
+
+Listings come by the thousand, so eleven of them show what grows with the parts; what a folder of more than 100,000 does
+is in `tests/contract/test_many_parts.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +31,12 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 Cli = Callable[..., Any]
 
-PARTS = 100_100
+PARTS = 10_100
 ADDRESS = "memory://many/cube"
-AT = {"gpu": "gpu-9", "context_tokens": 10240.0, "arrival_rate": 902.0}
+AT = {"gpu": "gpu-9", "context_tokens": 10240.0, "arrival_rate": 92.0}
 WHERE = "gpu = 'gpu-9' and context_tokens = 10240 and arrival_rate"
-OWN = range(99_998, 100_002)
-"""Parts with rows of their own, at the arrival rates 900 to 903 of `WHERE`."""
+OWN = range(10_088, 10_092)
+"""Parts with rows of their own, at the arrival rates 90 to 93 of `WHERE`."""
 
 
 @pytest.fixture(scope="module")
@@ -108,30 +112,30 @@ def without(name: str) -> Iterator[None]:
 
 
 def test_sizes_of_all_are_one_listing(made: Manifest, requests: Requests, cli: Cli) -> None:
-    assert cli("verify", ADDRESS, "--sizes").out == f"{ADDRESS}: ok, 100,100 part(s), 400,400 rows\n"
+    assert cli("verify", ADDRESS, "--sizes").out == f"{ADDRESS}: ok, 10,100 part(s), 40,400 rows\n"
     assert sorted(listed(requests)) == ["dims", "facts"]
     assert set(requests.of("info")) == {"manifest.json"}
     assert requests.of("open") == []
-    with without("facts/part-70000.parquet"), pytest.raises(VerifyError, match=r"part-70000\.parquet is missing"):
+    with without("facts/part-07000.parquet"), pytest.raises(VerifyError, match=r"part-07000\.parquet is missing"):
         verify_cube(ADDRESS, sizes_only=True)
 
 
 def test_a_cell_takes_no_listing(made: Manifest, requests: Requests) -> None:
     cube = gridplan.open_cube(ADDRESS, ["usd_per_mtok_output"], AT)
-    assert cube["usd_per_mtok_output"].values.ravel().tolist() == usd_of(100_000)
+    assert cube["usd_per_mtok_output"].values.ravel().tolist() == usd_of(10_090)
     assert listed(requests) == []
     assert {path for _, path in requests.asked} == {
-        f"/many/cube/{of}" for of in ("manifest.json", made.parts[100_000].file)
+        f"/many/cube/{of}" for of in ("manifest.json", made.parts[10_090].file)
     }
     assert len(requests.asked) <= 12
-    with without("facts/part-100000.parquet"), pytest.raises(StoreError, match=r"part-100000\.parquet is missing"):
+    with without("facts/part-10090.parquet"), pytest.raises(StoreError, match=r"part-10090\.parquet is missing"):
         gridplan.open_cube(ADDRESS, at=AT)
 
 
 def test_a_slice_takes_no_listing(made: Manifest, requests: Requests) -> None:
-    frame = gridplan.slice_cube(ADDRESS, f"{WHERE} = 902")
-    assert frame["usd_per_mtok_output"].tolist() == usd_of(100_000)
-    frame = gridplan.slice_cube(ADDRESS, f"{WHERE} between 900 and 903")
+    frame = gridplan.slice_cube(ADDRESS, f"{WHERE} = 92")
+    assert frame["usd_per_mtok_output"].tolist() == usd_of(10_090)
+    frame = gridplan.slice_cube(ADDRESS, f"{WHERE} between 90 and 93")
     assert frame["usd_per_mtok_output"].tolist() == [usd for number in OWN for usd in usd_of(number)]
     assert listed(requests) == []
     assert {path.removeprefix("/many/cube/") for _, path in requests.asked} == {
@@ -142,10 +146,10 @@ def test_a_slice_takes_no_listing(made: Manifest, requests: Requests) -> None:
     assert listed(requests) == []
 
 
-@pytest.mark.parametrize(("files", "listings"), [(1, 0), (101, 0), (102, 1)])
+@pytest.mark.parametrize(("files", "listings"), [(1, 0), (11, 0), (12, 1)])
 def test_what_takes_fewer_requests_is_asked(made: Manifest, requests: Requests, files: int, listings: int) -> None:
-    """A listing of all parts is 101 answers of a thousand names."""
-    assert -(-PARTS // NAMES_LISTED) == 101
+    """A listing of all parts is eleven answers of a thousand names."""
+    assert -(-PARTS // NAMES_LISTED) == 11
     assert check_sizes(place_of(ADDRESS), made.receipts[:files], among=PARTS) == []
     assert (len(listed(requests)), len(requests.of("info"))) == (listings, 0 if listings else files)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import xarray as xr
 
 import gridplan
 from gridplan.errors import MissingExtraError, StoreError
@@ -24,12 +25,11 @@ def hashes(place: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def local(folder: Callable[[str], Path]) -> dict[str, str]:
     """What a run writes to a folder."""
-    folder = tmp_path_factory.mktemp("local") / "cube"
-    gridplan.run(gridplan.load_grid(GRIDS / "quickstart.yaml"), folder)
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    place = folder("quickstart")
+    files = [path for path in place.rglob("*") if path.is_file()]
+    return {str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.fixture
@@ -42,14 +42,17 @@ def memory() -> Iterator[str]:
     MemoryFileSystem.pseudo_dirs[:] = [""]
 
 
-def test_a_run_puts_the_same_files(memory: str, local: dict[str, str]) -> None:
+def test_a_run_puts_the_same_files(
+    memory: str, local: dict[str, str], cube: Callable[[str], xr.Dataset], folder: Callable[[str], Path]
+) -> None:
     grid = gridplan.load_grid(GRIDS / "quickstart.yaml")
     said = gridplan.run(grid, memory)
     assert str(said.folder) == memory
     assert hashes(place_of(memory)) == local
     verify_cube(memory)
-    cube = gridplan.open_cube(memory)
-    assert cube.identical(gridplan.evaluate(grid).assign_attrs(cube.attrs))
+    there = gridplan.open_cube(memory)
+    assert there.identical(cube("quickstart").assign_attrs(there.attrs))
+    _asked_where_it_lies(memory, folder("quickstart"))
 
 
 def test_what_is_there_is_not_replaced_unasked(memory: str) -> None:
@@ -85,14 +88,12 @@ def _stopped(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_cube_is_asked_where_it_lies(memory: str, tmp_path: Path) -> None:
-    grid = gridplan.load_grid(GRIDS / "quickstart.yaml")
-    gridplan.run(grid, memory)
-    gridplan.run(grid, tmp_path / "cube")
+def _asked_where_it_lies(memory: str, folder: Path) -> None:
+    """Slices and choices are those of the same cube in a folder."""
     asked = {"where": "kv_dtype = 'fp8' and rho_target = 0.7", "by": "model", "agg": "argmin"}
-    assert gridplan.slice_cube(memory, **asked).equals(gridplan.slice_cube(tmp_path / "cube", **asked))
+    assert gridplan.slice_cube(memory, **asked).equals(gridplan.slice_cube(folder, **asked))
     at = {"model": "qwen3-14b", "context_tokens": 8192, "rho_target": 0.7, "arrival_rate": 10}
-    here = gridplan.cheapest(tmp_path / "cube", levers=("gpu", "kv_dtype"), at=at)
+    here = gridplan.cheapest(folder, levers=("gpu", "kv_dtype"), at=at)
     assert gridplan.cheapest(memory, levers=("gpu", "kv_dtype"), at=at).identical(here)
 
 
