@@ -35,34 +35,36 @@ def parted(tmp_path_factory: pytest.TempPathFactory, grids: Path) -> Path:
     return in_parts(folder, folder.with_name("parts"), 40)
 
 
+@pytest.fixture(scope="module")
+def due(parted: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], Path]:
+    """Three slices of the cube, and where its wide table was exported under a plain name."""
+    table = tmp_path_factory.mktemp("due") / "due.parquet"
+    best = gridplan.export_cube(parted, "wide", table, best="arrival_rate")
+    assert best.rows[str(table.with_name("due_best.parquet"))] == 40
+    return sliced(parted), table
+
+
+def sliced(folder: Path) -> list[Any]:
+    return [open_slice(folder, (), "instance", MEASURE, agg).rows() for agg in ("min", "argmin", "count")]
+
+
 @pytest.mark.parametrize(
     "name",
     [
-        *(
-            "instance=aws-p4de",
-            "arrival_rate=3",
-            "gpus=1",
-            "part-5",
-            "xpart-00001",
-            "a[1]*?",
-            "it's",
-            "~",
-            "s3:",
-            "a:b",
-        ),
-        *("a\\b", "d%20x", "集", "x.parquet", " spaced "),
+        # What would mean something anywhere on a path is put into one; a home or a protocol stands at its beginning.
+        *("instance=aws-p4de/arrival_rate=3/gpus=1", "part-5/xpart-00001/x.parquet", "it's/ spaced /集"),
+        *("a[1]*?", "~", "s3:", "a:b", "a\\b", "d%20x"),
     ],
 )
 def test_the_name_of_a_folder_means_nothing(
-    name: str, parted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, parted: Path, due: tuple[list[Any], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a partition, nor a part, a pattern, a home or a protocol: a relative path and an absolute one."""
-    due = [open_slice(parted, (), "instance", MEASURE, agg).rows() for agg in ("min", "argmin", "count")]
-    best = gridplan.export_cube(parted, "wide", tmp_path / "due.parquet", best="arrival_rate")
+    rows, table = due
     shutil.copytree(parted, tmp_path / name / "cube")
     monkeypatch.chdir(tmp_path)
     for folder in (Path(name) / "cube", tmp_path / name / "cube"):
-        assert [open_slice(folder, (), "instance", MEASURE, agg).rows() for agg in ("min", "argmin", "count")] == due
+        assert sliced(folder) == rows
     outputs = {"wide": "c.parquet", "star": "star", "duckdb": "c.duckdb", "delta": "lake"}
     for form, sign in (("duckdb", "?"), ("duckdb", "\\"), ("delta", "%"), ("delta", "\\"), ("delta", "[")):
         if sign in name:
@@ -70,9 +72,9 @@ def test_the_name_of_a_folder_means_nothing(
                 gridplan.export_cube(Path(name) / "cube", form, Path(name) / outputs.pop(form))
     for form, output in outputs.items():
         gridplan.export_cube(Path(name) / "cube", form, Path(name) / output, best="arrival_rate")
-    assert pq.read_table(tmp_path / name / "c.parquet").equals(pq.read_table(tmp_path / "due.parquet"))
-    assert pq.read_table(tmp_path / name / "c_best.parquet").equals(pq.read_table(tmp_path / "due_best.parquet"))
-    assert best.rows[str(tmp_path / "due_best.parquet")] == 40
+    assert pq.read_table(tmp_path / name / "c.parquet").equals(pq.read_table(table))
+    best = table.with_name("due_best.parquet")
+    assert pq.read_table(tmp_path / name / "c_best.parquet").equals(pq.read_table(best))
     written = {path.name for path in (tmp_path / name).iterdir()}
     assert written == {"cube", "c_best.parquet", *outputs.values()}
 
