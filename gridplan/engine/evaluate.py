@@ -79,7 +79,7 @@ def arrays_of(inputs: Inputs, plan: Plan) -> dict[str, Array]:
     They are filled block by block: what a step makes is read by the next ones while it is in cache. Inside of
     `gridplan.cluster` the blocks of a cube of several are planned there.
     """
-    shared = hoist(inputs, plan)
+    shared = hoist(inputs, plan, keep=True)
     arrays = {name: array.copy() for name, array in shared.columns.items()}
     if not shared.steps:
         return arrays

@@ -16,6 +16,7 @@ from gridplan import chain
 from gridplan.chain.graph import Array, Step, read_dims
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, column_array
+from gridplan.engine.searched import searched
 
 __all__ = ["Shared", "hoist"]
 
@@ -43,14 +44,17 @@ class Shared:
     steps: tuple[Step, ...]
 
 
-def hoist(inputs: Inputs, plan: Plan) -> Shared:
-    """Evaluate every step of the plan whose result is small, in bounded memory."""
+def hoist(inputs: Inputs, plan: Plan, keep: bool = False) -> Shared:
+    """Evaluate every step of the plan whose result is small, in bounded memory; `keep` has small searches kept."""
     early, late = _split(inputs, plan.steps)
     values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
     read = {name for item in late for name in item.inputs} | set(plan.source.values())
     last = {name: place for place, item in enumerate(early) for name in item.inputs}
     for place, item in enumerate(early):
-        chain.evaluate((item,), values)
+        if item.search and keep:
+            values.update(searched(item, values))
+        else:
+            chain.evaluate((item,), values)
         for name in (*item.inputs, *item.outputs):
             if name not in read and name not in inputs.values and last.get(name, -1) <= place:
                 values.pop(name, None)
