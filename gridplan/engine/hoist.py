@@ -16,7 +16,7 @@ from gridplan import chain
 from gridplan.chain.graph import Array, Step, read_dims
 from gridplan.engine.bundle import Inputs
 from gridplan.engine.columns import Plan, column_array
-from gridplan.engine.searched import searched
+from gridplan.engine.searched import evaluate_kept
 
 __all__ = ["Shared", "hoist"]
 
@@ -47,14 +47,12 @@ class Shared:
 def hoist(inputs: Inputs, plan: Plan, keep: bool = False) -> Shared:
     """Evaluate every step of the plan whose result is small, in bounded memory; `keep` has small searches kept."""
     early, late = _split(inputs, plan.steps)
+    evaluate = evaluate_kept if keep else chain.evaluate
     values: dict[str, Array] = {name: item.data for name, item in inputs.values.items()}
     read = {name for item in late for name in item.inputs} | set(plan.source.values())
     last = {name: place for place, item in enumerate(early) for name in item.inputs}
     for place, item in enumerate(early):
-        if item.search and keep:
-            values.update(searched(item, values))
-        else:
-            chain.evaluate((item,), values)
+        evaluate((item,), values)
         for name in (*item.inputs, *item.outputs):
             if name not in read and name not in inputs.values and last.get(name, -1) <= place:
                 values.pop(name, None)

@@ -6,7 +6,7 @@ nothing that it depends on has changed. A search is told by the function and by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from threading import Lock
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from gridplan import chain
 from gridplan.chain.graph import Array, Step
 
-__all__ = ["searched"]
+__all__ = ["evaluate_kept", "searched"]
 
 KEPT_BYTES = 2**18
 """Up to which size of what it reads a search is kept (policy): some hundred replicas, which take most of a second."""
@@ -27,6 +27,16 @@ _KEPT: dict[tuple[Any, ...], tuple[Array, ...]] = {}
 """Results by function and inputs, the one that was asked for last at the end; none can be written to."""
 
 _LOCK = Lock()
+
+
+def evaluate_kept(steps: Iterable[Step], values: MutableMapping[str, Array]) -> MutableMapping[str, Array]:
+    """Run `steps` in order as `chain.evaluate` does, searches by `searched`; results are added to `values`."""
+    for item in steps:
+        if item.search:
+            values.update(searched(item, values))
+        else:
+            chain.evaluate((item,), values)
+    return values
 
 
 def searched(item: Step, values: Mapping[str, Array]) -> dict[str, Array]:

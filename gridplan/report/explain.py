@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gridplan import chain
 from gridplan.contract.grid import Grid
 from gridplan.contract.margins import MARGINS
 from gridplan.dictionary import all_measures, dictionary
@@ -16,6 +15,7 @@ from gridplan.engine.cell import cell_index, cut_to
 from gridplan.engine.columns import column_arrays, plan_columns
 from gridplan.engine.headroom import OF_CELLS, cell_warnings
 from gridplan.engine.inputs import build_inputs
+from gridplan.engine.searched import evaluate_kept
 from gridplan.engine.summary import ANCHOR_RANGE
 from gridplan.report.budget import budget_lines
 from gridplan.report.cost_formulas import is_idle
@@ -49,7 +49,7 @@ def explain(grid: Grid, /, **labels: str | float) -> Explanation:
     index = cell_index(inputs, labels)
     cell = cut_to(inputs, index)
     plan = plan_columns(cell, all_measures())
-    values = chain.evaluate(plan.steps, {name: item.data for name, item in cell.values.items()})
+    values = evaluate_kept(plan.steps, {name: item.data for name, item in cell.values.items()})
     arrays = column_arrays(plan, values, {name: item.data for name, item in plan.constants.items()})
     numbers = {name: float(np.ravel(array)[0]) for name, array in values.items() if np.size(array) == 1}
     texts: dict[str, str | None] = {}
