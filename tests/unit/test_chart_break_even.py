@@ -157,11 +157,12 @@ def test_crossings_next_to_each_other_are_all_drawn() -> None:
     assert chart.data["value"].is_monotonic_increasing
 
 
-@pytest.mark.parametrize("width", [340, 760])
-def test_width_and_bytes(width: int) -> None:
-    first = drawn().svg(width)
-    assert abs(drawn_width(first) - width) <= 8
-    assert break_even(grid(), at=CELL).svg(width) == first
+def test_width_and_bytes() -> None:
+    again = break_even(grid(), at=CELL)
+    for width in (340, 760):
+        first = drawn().svg(width)
+        assert abs(drawn_width(first) - width) <= 8
+        assert again.svg(width) == first
 
 
 def test_labels_are_harmless_told_apart_and_whole_in_the_data() -> None:
