@@ -262,18 +262,14 @@ def test_exact_quantiles_solve_the_mixture() -> None:
 def share_below(mixture: Mixture, limit: float) -> float:
     """Distribution of a mixture by SciPy's gamma and uniform laws."""
     parts = (mixture.weight, mixture.mean, mixture.variance, mixture.shift)
-    rows = zip(*(np.broadcast_to(part, mixture.mean.shape).ravel() for part in parts), strict=True)
-    total = 0.0
-    for number, (weight, mean, variance, shift) in enumerate(rows):
-        if number < mixture.mean.size - mixture.uniforms:
-            body = max(mean - shift, 1e-12 * mean)
-            spread = max(variance, 1e-12 * body**2)
-            law = stats.gamma(body**2 / spread, shift, spread / body)
-        else:
-            half = np.sqrt(3 * max(variance, 1e-18 * mean**2))
-            law = stats.uniform(mean - half, 2 * half)
-        total += weight * law.cdf(limit)
-    return total
+    weight, mean, variance, shift = (np.broadcast_to(part, mixture.mean.shape).ravel() for part in parts)
+    body = np.maximum(mean - shift, 1e-12 * mean)
+    spread = np.maximum(variance, 1e-12 * body**2)
+    half = np.sqrt(3 * np.maximum(variance, 1e-18 * mean**2))
+    gamma = stats.gamma.cdf(limit, body**2 / spread, shift, spread / body)
+    uniform = stats.uniform.cdf(limit, mean - half, 2 * half)
+    last = mixture.mean.size - mixture.uniforms
+    return float((weight * np.where(np.arange(weight.size) < last, gamma, uniform)).sum())
 
 
 def test_fast_quantiles_are_near() -> None:

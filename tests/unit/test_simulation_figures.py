@@ -89,7 +89,7 @@ def test_length_of_runs() -> None:
 def test_a_cell_knows_nothing_of_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     rates, outputs = np.linspace(0.5, 9.0, 12), np.array([[20], [300], [900], [5]] * 3)
     slots = np.array([10, 400, 30] * 4)  # some cells are unstable, some near their limit
-    options: dict[str, Any] = {"requests": 150, "seed": 5}
+    options: dict[str, Any] = {"requests": 75, "seed": 5}
     together = simulate(rates, 1.0, 2000, None, outputs, T_W, K, P, max_num_seqs=slots, **options)
     assert 0 < together.stable.sum() < 12
     for cell in range(12):

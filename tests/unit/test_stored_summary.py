@@ -35,7 +35,7 @@ def test_files_say_what_their_run_said(name: str, tmp_path: Path) -> None:
     assert (summary.to_dict(), summary.warnings()) == run
 
 
-@pytest.mark.parametrize(("rows", "group"), [(97, 40), (5_000, 333), (10**9, 1_000)])
+@pytest.mark.parametrize(("rows", "group"), [(397, 160), (5_000, 333), (10**9, 1_000)])
 def test_however_the_cube_is_cut(rows: int, group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gridplan.store.layout.FEWEST_ROWS_PER_PART", rows)
     monkeypatch.setattr("gridplan.store.layout.ROWS_PER_ROW_GROUP", group)
