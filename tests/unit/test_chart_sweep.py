@@ -197,8 +197,9 @@ def test_a_hostile_name_of_a_file_stays_in_the_numbers() -> None:
 
 
 def test_same_input_same_bytes(lesson: SweepResult) -> None:
+    one, other = sweep(lesson), sweep(lesson)
     for suffix in (".svg", ".png", ".csv", ".json"):
-        assert sweep(lesson).to_bytes(suffix) == sweep(lesson).to_bytes(suffix)
+        assert one.to_bytes(suffix) == other.to_bytes(suffix)
 
 
 def test_the_command_line(cli: Any, tmp_path: Path) -> None:
