@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gridplan.chain.codes import LIMITS as BINDING
@@ -10,19 +12,20 @@ from gridplan.chain.figures import flags, limits_of, output_scv
 from gridplan.chain.graph import Array
 from gridplan.chain.pieces import at_cells, cells_of
 from gridplan.chain.replica import (
-    CLASS_FIRST,
     GROUPS,
     LIMITS,
     PERCENTILES,
     REPLICA,
     Replica,
+    bare_load,
     lengths,
-    load_at,
     point_at,
+    taken,
+    with_steps,
 )
 from gridplan.formulas.replica.edge import BINDS, Edge, edge, rate_top
 from gridplan.formulas.replica.held import LATENCIES
-from gridplan.formulas.replica.point import point_of
+from gridplan.formulas.replica.laws import Laws
 from gridplan.formulas.replica.traffic import Traffic
 from gridplan.formulas.replica.unloaded import best_possible
 
@@ -92,8 +95,8 @@ def _rows(_: Array, *inputs: Array) -> tuple[Array, ...]:
     for position, latency in enumerate(LATENCIES, start=BINDS.index(LATENCIES[0])):
         rows = np.flatnonzero(missed == position)
         if rows.size:
-            point = point_of(machines.at(np.zeros(rows.size), rows, ""))
-            best[rows] = best_possible(point, latency, machines.limits[latency].take(rows))
+            idle = Laws(machines.at(np.zeros(rows.size), rows, ""))
+            best[rows] = best_possible(idle, latency, machines.limits[latency].take(rows))
     binding, ties, after = machines.labels(found)
     return found.rate, binding, ties, after, found.next_rate, _CODE[missed], best, machines.flags(found)
 
@@ -106,20 +109,28 @@ class _Machines:
         self.limits = limits_of(rest[: len(STATED)], 1)
         self.replica = Replica(*rest[len(STATED) :])
         self.spread = output_scv(self.replica)
+        self._bare: dict[str, Traffic] = {}
 
     def at(self, rate: Array, rows: Array, lifted: str) -> Traffic:
         """The load of some replicas; `lifted` leaves the lower cap of slots away, or the token budget."""
-        named = zip(REPLICA, self.replica, strict=True)
-        picked = Replica(*(item[:, rows] if name in CLASS_FIRST else item[rows] for name, item in named))
-        memory, held = self.memory[rows], self.scheduler[rows]
+        if lifted not in self._bare:
+            self._bare[lifted] = self._without_rate(lifted)
+        load, made = self._bare[lifted], self.replica
+        if rows.size < self.memory.size:
+            load, made = load.take(rows), taken(made, rows)
+        return with_steps(replace(load, rate=rate / made.data_parallel), made)
+
+    def _without_rate(self, lifted: str) -> Traffic:
+        """What a search need not read again at each of its rates."""
+        made, held = self.replica, self.scheduler
         if lifted == "slots":
-            picked = picked._replace(slots=np.maximum(memory, held))
-            held = np.where(held < memory, np.inf, held)
+            made = made._replace(slots=np.maximum(self.memory, held))
+            held = np.where(held < self.memory, np.inf, held)
         if lifted == "token_budget":
             # Prompts are still paid for in as many chunks: what is lifted is the wait for room in a step.
-            picked = picked._replace(token_budget=np.full(rows.size, np.inf))
+            made = made._replace(token_budget=np.full(self.memory.size, np.inf))
         # The pool makes requests wait; that it keeps steps short is not credited, or a larger one could lower the rate.
-        return load_at(rate, picked, held)
+        return bare_load(np.zeros(self.memory.size), made, held)
 
     def top(self) -> Array:
         """Rate at which work that grows with traffic takes all the time [req/s]; no replica is stable there.

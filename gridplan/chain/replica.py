@@ -17,7 +17,6 @@ from gridplan.chain.kernels import kernels
 from gridplan.chain.prefill import read_or_multiplied_s
 from gridplan.formulas.replica import OperatingPoint
 from gridplan.formulas.replica.batch_levels import batch_variance
-from gridplan.formulas.replica.point import point_of
 from gridplan.formulas.replica.shared_chunk import chunk_cost, last_pieces, last_pieces_at
 from gridplan.formulas.replica.steady import ratio, steady
 from gridplan.formulas.replica.traffic import UNLIMITED, Traffic, class_first, read_traffic, traffic_mean
@@ -29,6 +28,7 @@ __all__ = [
     "PERCENTILES",
     "REPLICA",
     "Replica",
+    "bare_load",
     "beside",
     "chunks_charged",
     "in_order",
@@ -36,6 +36,8 @@ __all__ = [
     "load_at",
     "point_at",
     "reads_beside",
+    "taken",
+    "with_steps",
 ]
 
 UNION_ROUNDS = 8
@@ -96,7 +98,7 @@ CLASS_FIRST = ("class_prefill_multiplied_s", "class_prefill_chunks")
 
 def point_at(rate: Array, replica: Replica) -> OperatingPoint:
     """The operating point of one rank where the replica sees `rate` [req/s]."""
-    return point_of(load_at(rate, replica))
+    return OperatingPoint(load_at(rate, replica))
 
 
 def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic:
@@ -105,6 +107,11 @@ def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic
     Prompts that share a step pay for its chunk once. `held` are the most sequences that it runs at once, where that is
     not its slots: they make requests wait all the same.
     """
+    return with_steps(bare_load(rate, replica, held), replica)
+
+
+def bare_load(rate: Array, replica: Replica, held: Array | None = None) -> Traffic:
+    """The load of one rank before its steps know what runs beside them: everything that has no part in the rate."""
     prompt, uncached, output = lengths(replica)
     ranks = replica.data_parallel
     load = read_traffic(
@@ -122,8 +129,11 @@ def load_at(rate: Array, replica: Replica, held: Array | None = None) -> Traffic
         arrival_scv=replica.arrival_scv,
         slots=replica.slots,
     )
-    if held is not None:
-        load = replace(load, held=np.minimum(held, UNLIMITED))
+    return load if held is None else replace(load, held=np.minimum(held, UNLIMITED))
+
+
+def with_steps(load: Traffic, replica: Replica) -> Traffic:
+    """The same load with what its steps read of experts, and what they pay for prompts."""
     return _with_union(load, replica) if replica.has_experts else chunks_charged(load, replica)
 
 
@@ -239,6 +249,12 @@ def _with_union(load: Traffic, replica: Replica) -> Traffic:
                 costs = _chunk_costs(load, replica)
             load = _charged(load, *costs) if once else load
     return load
+
+
+def taken(replica: Replica, rows: Array) -> Replica:
+    """Some of the replicas, where there is one a row."""
+    named = zip(REPLICA, replica, strict=True)
+    return Replica(*(item[:, rows] if name in CLASS_FIRST else item[rows] for name, item in named))
 
 
 def in_order(name: str, rows: Array) -> Array:

@@ -148,9 +148,12 @@ class _Loads:
         return np.broadcast_to(values, self.lead).reshape(-1)
 
     def at(self, rate: Array, rows: Rows, lifted: str) -> Traffic:
-        arrays: dict[str, Any] = {name: values[..., rows] for name, values in self.arrays.items()}
-        pool, cap = self.pool[rows], self.cap[rows]
-        arrays["held"] = cap
+        arrays: dict[str, Any] = self.arrays
+        pool, cap = self.pool, self.cap
+        if rows.size < self.count:
+            arrays = {name: np.take(values, rows, -1) for name, values in arrays.items()}
+            pool, cap = pool[rows], cap[rows]
+        arrays = arrays | {"held": cap}
         if lifted == "slots":
             arrays |= {"slots": np.maximum(pool, cap), "held": np.where(cap < pool, UNLIMITED, cap)}
         if lifted == "token_budget":

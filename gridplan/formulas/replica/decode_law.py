@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gridplan.formulas._types import Value
+from gridplan.formulas.replica.laws import Laws
 from gridplan.formulas.replica.mixture import Mixture, mixture_share
 from gridplan.formulas.replica.steady import ratio
 from gridplan.formulas.replica.traffic import Array, class_first_within, traffic_mean
-
-if TYPE_CHECKING:
-    from gridplan.formulas.replica.point import OperatingPoint
 
 __all__ = ["decode_law", "e2e_mixture", "e2e_share", "tpot_mixture", "tpot_share"]
 
@@ -21,9 +17,9 @@ STRATUM_SHAPE = 0.8
 last 1/16 to 1/64 of lognormal lengths with scv 2 to 0.5 (fact, rounded)."""
 
 
-def decode_law(point: OperatingPoint, output_scv: Value | None = None) -> tuple[Array, Array, Array]:
+def decode_law(laws: Laws, output_scv: Value | None = None) -> tuple[Array, Array, Array]:
     """Mean, variance and least value of the decode time by class [s, s^2, s], class axis first."""
-    load, mean, variance = point._load, point._state.decode, point._decode_variance
+    load, mean, variance = laws._load, laws._state.decode, laws._decode_variance
     least = np.minimum(load.steps * (load.step + load.context), mean)
     if output_scv is None:
         return mean, variance, least
@@ -37,28 +33,28 @@ def decode_law(point: OperatingPoint, output_scv: Value | None = None) -> tuple[
     return mean, total, np.where(scv > 0.0, mean - ratio(total**2, third), least)
 
 
-def tpot_mixture(point: OperatingPoint) -> Mixture:
+def tpot_mixture(laws: Laws) -> Mixture:
     """TPOT over requests that decode."""
-    load, n = point._load, point._load.steps
+    load, n = laws._load, laws._load.steps
     decodes = np.where(n > 0.0, load.weights, 0.0)
     steps = np.where(n > 0.0, n, 1.0)
     share = traffic_mean(decodes, np.ones(1))
     weight = decodes / np.where(share > 0.0, share, np.nan)
-    least = np.minimum(load.step + load.context, point._state.tpot)
-    return Mixture(weight, point._state.tpot, point._decode_variance / steps**2, least)
+    least = np.minimum(load.step + load.context, laws._state.tpot)
+    return Mixture(weight, laws._state.tpot, laws._decode_variance / steps**2, least)
 
 
-def e2e_mixture(point: OperatingPoint, output_scv: Value | None = None) -> Mixture:
+def e2e_mixture(laws: Laws, output_scv: Value | None = None) -> Mixture:
     """TTFT as one gamma: beside decoding its shape hardly matters. One more by class where slots make it wait."""
-    load = point._load
+    load = laws._load
     with np.errstate(all="ignore"):
-        decode, spread, least = decode_law(point, output_scv)
-        mean = point._ttft_mean + decode
-        variance = point._ttft_variance + spread
-        least = np.minimum(point._firsts[0].own + least, mean)
+        decode, spread, least = decode_law(laws, output_scv)
+        mean = laws._ttft_mean + decode
+        variance = laws._ttft_variance + spread
+        least = np.minimum(laws._firsts[0].own + least, mean)
     if load.slots is None:
         return Mixture(load.weights, mean, variance, least)
-    late, time = point._wait.probability, point._wait.time_s
+    late, time = laws._wait.probability, laws._wait.time_s
     shape = (load.classes, *load.lead)
     pairs = [
         (load.weights * (1.0 - late), load.weights * late),
@@ -70,19 +66,19 @@ def e2e_mixture(point: OperatingPoint, output_scv: Value | None = None) -> Mixtu
     return Mixture(parts[0], parts[1], parts[2], parts[3])
 
 
-def tpot_share(point: OperatingPoint, limit: Array) -> Array:
+def tpot_share(laws: Laws, limit: Array) -> Array:
     """Share of requests by class whose TPOT is at most a limit [1], class axis first; 1 for answers of one token."""
-    n = point._load.steps
-    return np.where(n > 0.0, mixture_share(*decode_law(point), n * limit), 1.0)
+    n = laws._load.steps
+    return np.where(n > 0.0, mixture_share(*decode_law(laws), n * limit), 1.0)
 
 
-def e2e_share(point: OperatingPoint, limit: Array, output_scv: Value | None = None) -> Array:
+def e2e_share(laws: Laws, limit: Array, output_scv: Value | None = None) -> Array:
     """Share of requests by class whose E2E is at most a limit [1], class axis first."""
-    law, classes = e2e_mixture(point, output_scv), point._load.classes
-    shares = mixture_share(law.mean, law.variance, law.shift, limit if point._load.slots is None else _twice(limit))
-    if point._load.slots is None:
+    law, classes = e2e_mixture(laws, output_scv), laws._load.classes
+    shares = mixture_share(law.mean, law.variance, law.shift, limit if laws._load.slots is None else _twice(limit))
+    if laws._load.slots is None:
         return shares
-    late = point._wait.probability
+    late = laws._wait.probability
     out: Array = (1.0 - late) * shares[:classes] + late * shares[classes:]
     return out
 

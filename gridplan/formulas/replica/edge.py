@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gridplan.formulas.replica.first_token import first_token
 from gridplan.formulas.replica.held import LATENCIES, Limit, limit_margin
-from gridplan.formulas.replica.point import point_of
+from gridplan.formulas.replica.laws import Laws
 from gridplan.formulas.replica.prompt_groups import prompt_groups
 from gridplan.formulas.replica.root import SCAN, largest_rate
 from gridplan.formulas.replica.slot_wait import slot_share
@@ -151,9 +151,9 @@ class _Solver:
             return np.stack(np.broadcast_arrays(*used, rate)[:-1])
 
     def margin(self, latency: str, rate: Array, rows: Rows, lifted: str) -> Array:
-        point = point_of(self.load_at(rate, rows, lifted))
+        laws = Laws(self.load_at(rate, rows, lifted))
         spread = None if self.output_scv is None else self.output_scv[rows]
-        return limit_margin(point, latency, self.limits[latency].take(rows), spread)
+        return limit_margin(laws, latency, self.limits[latency].take(rows), spread)
 
     def relieves(self, rows: Rows, rate: Array, lifted: str) -> npt.NDArray[np.bool_]:
         """Where everything would hold somewhat beyond `rate` if the resource were lifted."""

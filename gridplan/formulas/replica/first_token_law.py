@@ -85,9 +85,10 @@ def first_token_law(
         if load.slots is not None:
             late = (first.mean + wait.time_s, variance + wait.time_s**2, first.own)
             gamma.append((share * wait.probability, *late))
-    shape = (load.classes, *load.lead)
-    columns = [np.stack([np.broadcast_to(part[column], shape) for part in (*gamma, *even)]) for column in range(4)]
-    return FirstTokenLaw(groups, load.weights, len(gamma), columns[0], columns[1], columns[2], columns[3])
+    weight, mean, square, shift = np.empty((4, len(gamma) + len(even), load.classes, *load.lead))
+    for row, part in enumerate((*gamma, *even)):
+        weight[row], mean[row], square[row], shift[row] = part
+    return FirstTokenLaw(groups, load.weights, len(gamma), weight, mean, square, shift)
 
 
 def _level(
@@ -125,12 +126,14 @@ def _gate_cases(load: Traffic, state: Steady, first: FirstToken) -> list[tuple[A
     rate = load.rate * np.broadcast_to(load.weights, (load.classes, *load.weights.shape[1:]))
     work = np.broadcast_to(load.prefill, (load.classes, *load.prefill.shape[1:]))
     occupied, plain, lam, cycle = 1.0 - state.empty, first.step, load.rate, first.cycle
-    quiet = occupied * prompts_in_a_step(rate, work, cycle).none * np.exp(-lam * plain) * plain / cycle
+    of_all = prompts_in_a_step(rate, work, cycle)
+    quiet = occupied * of_all.none * np.exp(-lam * plain) * plain / cycle
     cases = [(quiet, plain / 2.0, plain**2 / 12.0)]
     for j in range(load.classes):
         like = rate * (work >= COMPARABLE * work[j])
         short = rate - like
-        carried = prompts_in_a_step(like, work, cycle)
+        # Often no class is much shorter: the prompts to look at are then all of them again.
+        carried = of_all if np.array_equal(like, rate) else prompts_in_a_step(like, work, cycle)
         others, busy, square = like.sum(axis=0), (short * work).sum(axis=0), (short * work * work).sum(axis=0)
         without = cycle * (1.0 - (like * work).sum(axis=0))
         long = without + work[j]

@@ -45,12 +45,12 @@ def prompts_in_a_step(rate: Array, work: Array, cycle: Array) -> Carried:
     """
     busy = (rate * work).sum(axis=0)
     free = cycle * (1.0 - busy)
-    theta = rate.sum(axis=0)
-    slope = np.ones_like(theta)
+    arrivals = rate.sum(axis=0)
+    theta, slope = arrivals, np.ones_like(arrivals)
     total, total_slope = theta, slope
     for _ in range(GENERATIONS):
         decay = rate * np.exp(-theta * work)
-        theta, slope = rate.sum(axis=0) - decay.sum(axis=0), slope * (work * decay).sum(axis=0)
+        theta, slope = arrivals - decay.sum(axis=0), slope * (work * decay).sum(axis=0)
         total, total_slope = total + theta, total_slope + slope
     later = busy / (1.0 - busy)
     total, total_slope = total + theta * later, total_slope + slope * later

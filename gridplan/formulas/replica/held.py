@@ -7,12 +7,14 @@ class that states a limit of its own is judged by its own requests, and the rest
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from gridplan.formulas._types import Value
 from gridplan.formulas.replica.decode_law import e2e_share, tpot_share
+from gridplan.formulas.replica.laws import Laws
 from gridplan.formulas.replica.mixture import mixture_share
 from gridplan.formulas.replica.point import OperatingPoint
 from gridplan.formulas.replica.steady import ratio
@@ -42,16 +44,33 @@ class Limit:
     group: Array
 
     def take(self, rows: npt.NDArray[np.intp]) -> Limit:
-        """The limit of some replicas only."""
+        """The limit of some replicas only, in their order; all of them are the limit itself."""
+        if rows.size == self.seconds.shape[1]:
+            return self
         return Limit(self.seconds[:, rows], self.share[:, rows], self.group[:, rows])
 
-    @property
+    @cached_property
     def stated(self) -> bool:
         """Whether any class has it."""
         return not bool(np.all(np.isnan(self.seconds)))
 
+    @cached_property
+    def on_share(self) -> bool:
+        """Whether any class has it as a percentile."""
+        return not bool(np.all(np.isnan(self.share)))
 
-def limit_margin(point: OperatingPoint, latency: str, limit: Limit, output_scv: Value | None = None) -> Array:
+    @cached_property
+    def on_mean(self) -> bool:
+        """Whether any class has it on the mean."""
+        return bool(np.any(np.isnan(self.share) & ~np.isnan(self.seconds)))
+
+    @cached_property
+    def members(self) -> list[Flags]:
+        """The classes of each group."""
+        return [self.group == number for number in np.unique(self.group)]
+
+
+def limit_margin(laws: Laws, latency: str, limit: Limit, output_scv: Value | None = None) -> Array:
     """How far a latency is from its limit, not below 0 where it holds [1]; infinite without a limit.
 
     For a percentile the logarithm of the share that may miss over the share that does, for a mean that of the limit
@@ -59,11 +78,11 @@ def limit_margin(point: OperatingPoint, latency: str, limit: Limit, output_scv: 
     an unstable replica.
     """
     with np.errstate(all="ignore"):
-        share = _share(point, latency, limit, output_scv) if not np.all(np.isnan(limit.share)) else None
-        mean = _mean(point, latency) if np.any(np.isnan(limit.share) & ~np.isnan(limit.seconds)) else None
-        lowest: Array = np.full(point._load.lead, np.inf)
-        for number in np.unique(limit.group):
-            lowest = np.minimum(lowest, _of_group(point, latency, limit, limit.group == number, share, mean))
+        share = _share(laws, latency, limit, output_scv) if limit.on_share else None
+        mean = _mean(laws, latency) if limit.on_mean else None
+        lowest: Array = np.full(laws._load.lead, np.inf)
+        for members in limit.members:
+            lowest = np.minimum(lowest, _of_group(laws, latency, limit, members, share, mean))
     return lowest
 
 
@@ -77,15 +96,13 @@ def shown(point: OperatingPoint, latency: str, limit: Limit) -> Flags:
     return out
 
 
-def _of_group(
-    point: OperatingPoint, latency: str, limit: Limit, members: Flags, share: Array | None, mean: Array | None
-) -> Array:
+def _of_group(laws: Laws, latency: str, limit: Limit, members: Flags, share: Array | None, mean: Array | None) -> Array:
     """The margin of the classes that are judged together."""
     judged = members & ~np.isnan(limit.seconds)
-    weight = judged * _weight(point, latency)
+    weight = judged * _weight(laws, latency)
     total = weight.sum(axis=0)
     by_mean = (judged & np.isnan(limit.share)).any(axis=0)
-    out = np.full(point._load.lead, np.inf)
+    out = np.full(laws._load.lead, np.inf)
     if share is not None:
         allowed = 1.0 - np.where(judged, limit.share, 0.0).max(axis=0)
         missed = ratio((weight * (1.0 - share)).sum(axis=0), total)
@@ -98,41 +115,41 @@ def _of_group(
     return np.where(total > 0.0, out, np.where(np.isnan(total), np.nan, np.inf))
 
 
-def _weight(point: OperatingPoint, latency: str) -> Array:
+def _weight(laws: Laws, latency: str) -> Array:
     """Weight of each class among what has the latency: requests, those that decode, or gaps."""
-    load = point._load
+    load = laws._load
     if latency == "tpot":
         return np.where(load.steps > 0.0, load.weights, 0.0)
     return load.weights * load.steps if latency == "itl" else load.weights
 
 
-def _share(point: OperatingPoint, latency: str, limit: Limit, output_scv: Value | None) -> Array:
+def _share(laws: Laws, latency: str, limit: Limit, output_scv: Value | None) -> Array:
     """Share of each class within its limit [1], class axis first."""
     seconds = np.where(np.isnan(limit.seconds), FAR_S, limit.seconds)
     if latency == "ttft":
-        return point._ttft_law.share(seconds)
+        return laws._ttft_law.share(seconds)
     if latency == "e2e":
-        return e2e_share(point, seconds, output_scv)
+        return e2e_share(laws, seconds, output_scv)
     if latency == "tpot":
-        return tpot_share(point, seconds)
-    return _gap_share(point, seconds)
+        return tpot_share(laws, seconds)
+    return _gap_share(laws, seconds)
 
 
-def _gap_share(point: OperatingPoint, seconds: Array) -> Array:
+def _gap_share(laws: Laws, seconds: Array) -> Array:
     """Share of all gaps within the limit of each class: gaps are not told apart by class."""
-    law = point._gap_law.mixture
+    law = laws._gap_law.mixture
     parts = (law.weight, law.mean, law.variance, law.shift)
     weight, mean, variance, shift = (part[:, None] for part in parts)
     out: Array = (weight * mixture_share(mean, variance, shift, seconds[None])).sum(axis=0)
     return out
 
 
-def _mean(point: OperatingPoint, latency: str) -> Array:
+def _mean(laws: Laws, latency: str) -> Array:
     """Mean of each class [s], class axis first; that of gaps is one for all."""
-    load, state = point._load, point._state
+    load, state = laws._load, laws._state
     if latency == "tpot":
         return state.tpot
     if latency == "itl":
         return ratio(traffic_mean(load.weights, state.decode), state.mean_steps)[None]
-    first: Array = point._ttft_mean + point._wait.mean
+    first: Array = laws._ttft_mean + laws._wait.mean
     return first if latency == "ttft" else first + state.decode

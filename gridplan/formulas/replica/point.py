@@ -11,25 +11,18 @@ the model is from hardware is not known to this module.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gridplan.formulas._types import Value
-from gridplan.formulas.replica.batch_levels import LEVELS, batch_levels
 from gridplan.formulas.replica.decode_law import e2e_mixture, tpot_mixture
-from gridplan.formulas.replica.decode_spread import decode_variance
-from gridplan.formulas.replica.first_token import FirstToken, first_token, first_token_variance
-from gridplan.formulas.replica.first_token_law import FirstTokenLaw, first_token_law
-from gridplan.formulas.replica.gaps import GapLaw, gap_law
 from gridplan.formulas.replica.goodput import goodput, met_shares
+from gridplan.formulas.replica.laws import Laws, quiet
 from gridplan.formulas.replica.mixture import Mixture, mixture_quantile
-from gridplan.formulas.replica.prompt_groups import PromptGroups, prompt_groups
-from gridplan.formulas.replica.slot_wait import SlotWait, slot_wait
-from gridplan.formulas.replica.steady import Steady, ratio, steady, tpot_mean
+from gridplan.formulas.replica.steady import Steady, ratio, tpot_mean
 from gridplan.formulas.replica.traffic import (
     Array,
     Traffic,
@@ -39,11 +32,12 @@ from gridplan.formulas.replica.traffic import (
 )
 from gridplan.formulas.replica.validity import LIMITS, REASONS, Validity, validity
 
-__all__ = ["OperatingPoint", "operating_point", "point_of"]
+__all__ = ["OperatingPoint", "operating_point"]
+
+_Kind = TypeVar("_Kind", bound=np.generic)
 
 
-@dataclass(frozen=True, eq=False)
-class OperatingPoint:
+class OperatingPoint(Laws):
     """Latencies of one replica at a rate: arrays with the leading axes of the inputs, then the class axis by class.
 
     Means over requests: tpot_s [s by class, NaN for one output token], tpot_mean_s [s, over requests of more
@@ -56,30 +50,79 @@ class OperatingPoint:
     and batch, TTFT and E2E are given; elsewhere they are NaN.
     """
 
-    tpot_s: Array
-    tpot_mean_s: Array
-    batch_mean: Array
-    ttft_s: Array
-    e2e_s: Array
-    ttft_by_class_s: Array
-    e2e_by_class_s: Array
-    wait_s: Array
-    step_mean_s: Array
-    busy: Array
-    token_budget_share: Array
-    slot_share: Array
-    stable: npt.NDArray[np.bool_]
-    valid: npt.NDArray[np.bool_]
-    tpot_valid: npt.NDArray[np.bool_]
-    ttft_valid: npt.NDArray[np.bool_]
-    _load: Traffic = field(repr=False)
-    _state: Steady = field(repr=False)
-    _levels: list[Steady] = field(repr=False)
-    _firsts: list[FirstToken] = field(repr=False)
-    _groups: PromptGroups = field(repr=False)
-    _ttft_mean: Array = field(repr=False)
-    _wait: SlotWait = field(repr=False)
-    _validity: Validity = field(repr=False)
+    @cached_property
+    @quiet
+    def tpot_s(self) -> Array:
+        load, tpot = self._load, self._state.tpot
+        return by_class_last(np.where(load.steps > 0.0, tpot, np.nan) * self._tpot_shown, load)
+
+    @cached_property
+    @quiet
+    def tpot_mean_s(self) -> Array:
+        return self._lead(tpot_mean(self._load, self._state.tpot) * self._tpot_shown)
+
+    @cached_property
+    @quiet
+    def batch_mean(self) -> Array:
+        return self._lead(self._state.batch * self._tpot_shown)
+
+    @cached_property
+    @quiet
+    def ttft_s(self) -> Array:
+        return self._lead(traffic_mean(self._load.weights, self._ttft))
+
+    @cached_property
+    @quiet
+    def e2e_s(self) -> Array:
+        return self._lead(traffic_mean(self._load.weights, self._ttft + self._state.decode))
+
+    @cached_property
+    @quiet
+    def ttft_by_class_s(self) -> Array:
+        return by_class_last(self._ttft, self._load)
+
+    @cached_property
+    @quiet
+    def e2e_by_class_s(self) -> Array:
+        return by_class_last(self._ttft + self._state.decode, self._load)
+
+    @cached_property
+    @quiet
+    def wait_s(self) -> Array:
+        return self._lead(self._wait.mean * self._ttft_shown)
+
+    @cached_property
+    @quiet
+    def step_mean_s(self) -> Array:
+        return self._lead(_step_mean(self._load, self._state) * self._tpot_shown)
+
+    @property
+    def busy(self) -> Array:
+        return self._lead(self._state.busy)
+
+    @property
+    def token_budget_share(self) -> Array:
+        return self._lead(self._firsts[0].budget_share)
+
+    @property
+    def slot_share(self) -> Array:
+        return self._lead(self._wait.share)
+
+    @property
+    def stable(self) -> npt.NDArray[np.bool_]:
+        return self._lead(self._validity.limit == 0)
+
+    @property
+    def valid(self) -> npt.NDArray[np.bool_]:
+        return self._lead(self._validity.percentiles)
+
+    @property
+    def tpot_valid(self) -> npt.NDArray[np.bool_]:
+        return self._lead(self._validity.tpot)
+
+    @property
+    def ttft_valid(self) -> npt.NDArray[np.bool_]:
+        return self._lead(self._validity.ttft)
 
     @cached_property
     def limit(self) -> npt.NDArray[np.str_]:
@@ -160,33 +203,25 @@ class OperatingPoint:
         return np.where(self._validity.rough if rough else self.valid, out, np.nan)
 
     @cached_property
-    def _decode_variance(self) -> Array:
-        with np.errstate(all="ignore"):
-            return decode_variance(self._load, self._state)
+    @quiet
+    def _validity(self) -> Validity:
+        return validity(self._load, self._state, self._firsts, self._wait)
 
-    @cached_property
-    def _ttft_law(self) -> FirstTokenLaw:
-        with np.errstate(all="ignore"):
-            return first_token_law(self._load, self._groups, self._levels, self._firsts, self._wait)
+    @property
+    def _tpot_shown(self) -> Array:
+        return np.where(self._validity.tpot, 1.0, np.nan)
 
-    @cached_property
-    def _ttft_mixture(self) -> Mixture:
-        return self._ttft_law.mixture()
+    @property
+    def _ttft_shown(self) -> Array:
+        return np.where(self._validity.ttft, 1.0, np.nan)
 
-    @cached_property
-    def _ttft_variance(self) -> Array:
-        """Over all levels of the batch, by class, without a wait for a slot [s^2]."""
-        total: Array = np.zeros(())
-        for (share, _), state, first in zip(LEVELS, self._levels, self._firsts, strict=True):
-            total = total + share * (
-                first_token_variance(self._load, state, first) + (first.mean - self._ttft_mean) ** 2
-            )
-        return total
+    @property
+    def _ttft(self) -> Array:
+        """By class, where it may be shown [s]."""
+        return (self._ttft_mean + self._wait.mean) * self._ttft_shown
 
-    @cached_property
-    def _gap_law(self) -> GapLaw:
-        with np.errstate(all="ignore"):
-            return gap_law(self._load, self._state, self._firsts[0])
+    def _lead(self, values: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
+        return np.broadcast_to(values, self._load.lead)
 
 
 def operating_point(
@@ -237,64 +272,7 @@ def operating_point(
         arrival_rate,
         arrival_scv,
     )
-    return point_of(load)
-
-
-def point_of(load: Traffic) -> OperatingPoint:
-    """The operating point of a load that was read before."""
-    with np.errstate(all="ignore"):
-        state = steady(load)
-        levels = batch_levels(load, state)
-        groups = prompt_groups(load)
-        few = groups.load(load)
-        firsts = [groups.spread(first_token(few, level)) for level in levels]
-        wait = slot_wait(load, state)
-        return _point(load, state, levels, firsts, groups, wait, validity(load, state, firsts, wait))
-
-
-def _point(
-    load: Traffic,
-    state: Steady,
-    levels: list[Steady],
-    firsts: list[FirstToken],
-    groups: PromptGroups,
-    wait: SlotWait,
-    bounds: Validity,
-) -> OperatingPoint:
-    mean: Array = sum((share * first.mean for (share, _), first in zip(LEVELS, firsts, strict=True)), np.zeros(()))
-    tpot_shown, ttft_shown = np.where(bounds.tpot, 1.0, np.nan), np.where(bounds.ttft, 1.0, np.nan)
-    ttft = (mean + wait.mean) * ttft_shown
-    e2e = ttft + state.decode
-
-    def lead(values: Any) -> Any:
-        return np.broadcast_to(values, load.lead)
-
-    return OperatingPoint(
-        tpot_s=by_class_last(np.where(load.steps > 0.0, state.tpot, np.nan) * tpot_shown, load),
-        tpot_mean_s=lead(tpot_mean(load, state.tpot) * tpot_shown),
-        batch_mean=lead(state.batch * tpot_shown),
-        ttft_s=lead(traffic_mean(load.weights, ttft)),
-        e2e_s=lead(traffic_mean(load.weights, e2e)),
-        ttft_by_class_s=by_class_last(ttft, load),
-        e2e_by_class_s=by_class_last(e2e, load),
-        wait_s=lead(wait.mean * ttft_shown),
-        step_mean_s=lead(_step_mean(load, state) * tpot_shown),
-        busy=lead(state.busy),
-        token_budget_share=lead(firsts[0].budget_share),
-        slot_share=lead(wait.share),
-        stable=lead(bounds.limit == 0),
-        valid=lead(bounds.percentiles),
-        tpot_valid=lead(bounds.tpot),
-        ttft_valid=lead(bounds.ttft),
-        _load=load,
-        _state=state,
-        _levels=levels,
-        _firsts=firsts,
-        _groups=groups,
-        _ttft_mean=mean,
-        _wait=wait,
-        _validity=bounds,
-    )
+    return OperatingPoint(load)
 
 
 def _step_mean(load: Traffic, state: Steady) -> Array:

@@ -6,7 +6,8 @@ themselves, a sum over classes is a sum of a few whole arrays, and an input that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,14 @@ class Traffic:
     held: Array | None
     lead: tuple[int, ...]
     classes: int
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
+        """The load of some replicas only, where there is one a row."""
+        named = {item.name: getattr(self, item.name) for item in fields(self)}
+        found: dict[str, Any] = {
+            name: np.take(value, rows, -1) for name, value in named.items() if isinstance(value, np.ndarray)
+        }
+        return replace(self, **{**found, "lead": (rows.size,)})
 
 
 def read_traffic(

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from gridplan.formulas.replica.held import Limit
-from gridplan.formulas.replica.point import OperatingPoint
+from gridplan.formulas.replica.laws import Laws
 from gridplan.formulas.replica.traffic import Array
 
 __all__ = ["best_possible"]
 
 
-def best_possible(point: OperatingPoint, latency: str, limit: Limit) -> Array:
+def best_possible(laws: Laws, latency: str, limit: Limit) -> Array:
     """Value of a latency without load at the share of its limit [s], of the group of classes that is furthest from it.
 
-    `point` is one at rate 0: every request of a class takes the same time then, so the percentile over classes is
+    `laws` are those at rate 0: every request of a class takes the same time then, so the percentile over classes is
     that of a few values. NaN without a limit.
     """
-    values, weight = _alone(point, latency)
-    best, worst = np.full(point._load.lead, np.nan), np.full(point._load.lead, -np.inf)
-    for number in np.unique(limit.group):
-        members = (limit.group == number) & ~np.isnan(limit.seconds)
+    values, weight = _alone(laws, latency)
+    best, worst = np.full(laws._load.lead, np.nan), np.full(laws._load.lead, -np.inf)
+    for group in limit.members:
+        members = group & ~np.isnan(limit.seconds)
         value = _at_share(values, members * weight, np.where(members, limit.share, -np.inf).max(axis=0))
         ratio = value / np.where(members, limit.seconds, np.inf).min(axis=0)
         further = ratio > worst
@@ -28,14 +28,14 @@ def best_possible(point: OperatingPoint, latency: str, limit: Limit) -> Array:
     return best
 
 
-def _alone(point: OperatingPoint, latency: str) -> tuple[Array, Array]:
+def _alone(laws: Laws, latency: str) -> tuple[Array, Array]:
     """Time and weight of each class without load, class axis first."""
-    load, state = point._load, point._state
+    load, state = laws._load, laws._state
     shape = (load.classes, *load.lead)
     of_class = {
-        "ttft": (point._ttft_mean, load.weights),
+        "ttft": (laws._ttft_mean, load.weights),
         "tpot": (state.tpot, np.where(load.steps > 0.0, load.weights, 0.0)),
-        "e2e": (point._ttft_mean + state.decode, load.weights),
+        "e2e": (laws._ttft_mean + state.decode, load.weights),
         "itl": (state.tpot, load.weights * load.steps),
     }[latency]
     return np.broadcast_to(of_class[0], shape), np.broadcast_to(of_class[1], shape)
