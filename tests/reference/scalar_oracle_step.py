@@ -91,9 +91,9 @@ def _root(rises: Callable[[Fraction], Fraction], most: Fraction) -> Fraction:
     low, high = Fraction(0), most
     for _ in range(HALVINGS):
         middle = Fraction(float((low + high) / 2))
+        if middle in (low, high):
+            break  # two floats side by side: nothing would change any more
         low, high = (middle, high) if rises(middle) < 0 else (low, middle)
-        if middle in (low, high) and float(low) == float(high):
-            break
     return high
 
 
