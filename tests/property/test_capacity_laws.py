@@ -109,8 +109,12 @@ def test_a_class_may_be_split_in_two(seed: int, share: float) -> None:
 
 GRID = """schema: 1
 workload: {prompt_tokens: 1500, output_tokens: 300, arrival_rate: 500}
-slo: {ttft: {limit: %g s, percentile: 95}, tpot: {limit: %g ms, percentile: 95}}
-deployment: {model: llama-3.1-8b, gpu: %s, gpu_memory_utilization: %g, kv_dtype: fp8, max_num_batched_tokens: 2048}
+deployment: {model: llama-3.1-8b, gpu: %s, kv_dtype: fp8, max_num_batched_tokens: 2048}
+axes:
+  ttft_slo_s: [%g, %g]
+  tpot_slo_s: [%g, %g]
+  gpu_memory_utilization: [%g, %g]
+slo: {ttft: {percentile: 95}, tpot: {percentile: 95}}
 capacity: {capacity_model: queueing}
 policy: {rho_target: 0.8, redundancy: 0}
 """
@@ -118,19 +122,19 @@ policy: {rho_target: 0.8, redundancy: 0}
 
 @given(
     ttft=st.floats(0.3, 3.0),
-    tpot=st.floats(15.0, 60.0),
+    tpot=st.floats(0.015, 0.060),
     memory=st.floats(0.5, 0.85),
-    by=st.floats(1.0, 2.0),
+    by=st.floats(1.01, 2.0),
     gpu=st.sampled_from(["a100-sxm-80gb", "h100-sxm", "l40s"]),
 )
 @settings(max_examples=10)
 def test_replicas_never_rise_with_memory_or_looser_limits(
     ttft: float, tpot: float, memory: float, by: float, gpu: str
 ) -> None:
-    def replicas_active(*stated: float | str) -> float:
-        return float(gridplan.evaluate(gridplan.loads_grid(GRID % stated), ["replicas_active"]).replicas_active)
-
-    base = replicas_active(ttft, tpot, gpu, memory)
-    for more in ((ttft * by, tpot, gpu, memory), (ttft, tpot * by, gpu, memory), (ttft, tpot, gpu, memory * 1.15)):
-        found = replicas_active(*more)
-        assert np.isnan(base) or found <= np.ceil(base * (1.0 + STEP_BACK))
+    """Along each axis of a cube that holds both values of each, so the other two are at either."""
+    text = GRID % (gpu, ttft, ttft * by, tpot, tpot * by, memory, memory * 1.15)
+    replicas_active = gridplan.evaluate(gridplan.loads_grid(text), ["replicas_active"]).replicas_active
+    assert replicas_active.sizes == {"ttft_slo_s": 2, "tpot_slo_s": 2, "gpu_memory_utilization": 2}
+    for axis in replicas_active.dims:
+        base, found = (replicas_active.isel({axis: place}).values for place in (0, 1))
+        assert (np.isnan(base) | (found <= np.ceil(base * (1.0 + STEP_BACK)))).all(), axis

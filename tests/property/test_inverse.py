@@ -25,7 +25,8 @@ MODELS = (
 )
 GPUS = ("l4", "rtx-3090", "a100-sxm-80gb", "h200-sxm", "b200")
 ENGINES = ("vllm@0.6", "vllm@0.7", "vllm@0.8.2", "vllm@0.11", "vllm@0.19", "vllm@0.25", "vllm@0.28", "sglang@0.5.3")
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=20, deadline=None)
+"""Every cell of an example is planned again, alone, at several values."""
 
 CEILINGS = ("concurrency_memory_worst", "concurrency_memory_expected", "concurrency_memory")
 ASKED = ("infeasible_reason", *CEILINGS)
@@ -66,7 +67,7 @@ def setups(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     if stated["engine"].startswith("sglang") and stated.get("sliding_policy") == "engine_admission":
         stated.setdefault("max_num_batched_tokens", 8192)
     axes = {
-        "model": draw(st.lists(st.sampled_from(MODELS), min_size=1, max_size=4, unique=True)),
+        "model": draw(st.lists(st.sampled_from(MODELS), min_size=1, max_size=2, unique=True)),
         "gpu": draw(st.lists(st.sampled_from(GPUS), min_size=1, max_size=2, unique=True)),
         "tensor_parallel": draw(st.sampled_from([[1], [2, 8], [1, 4, 3]])),
     }

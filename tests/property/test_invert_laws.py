@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -106,12 +107,17 @@ def check(case: Case, found: xr.Dataset, sense: str, name: str, where: list[str]
     conditions = conditions_of(where)
     names = [*read_for(conditions), "infeasible_reason"]
     answers = []
+
+    @cache
+    def cube_at(value: float) -> xr.Dataset:
+        """All cells where the input is stated so: many of them ask for the same value."""
+        return gridplan.evaluate(case.stating(stated or name, value).grid(), names)
+
     for at, part in cells(found):
         at = {"scenario": "nominal", "gpu": "h100-sxm"} | at
 
         def holds(value: float, at: dict[str, Any] = at) -> bool:
-            cube = gridplan.evaluate(case.stating(stated or name, value).grid(), names)
-            return bool(judged(conditions, cell(cube, at)) == 1.0)
+            return bool(judged(conditions, cell(cube_at(value), at)) == 1.0)
 
         value, beyond = part[f"{sense}_{name}"].item(), part[f"fails_at_{name}"].item()
         answer = part.answer.item()
@@ -205,8 +211,12 @@ def test_the_next_step_takes_one_more(question: str, count: str, case: Case) -> 
 def test_the_cheaper_one_changes_at_every_crossing(measure: str, case: Case) -> None:
     found = gridplan.break_even(case.grid(), "arrival_rate", measure=measure, low=1, high=400, points=33)
 
+    @cache
+    def cube_at(rate: float) -> xr.Dataset:
+        return gridplan.evaluate(case.stating("arrival_rate", rate).grid(), SHOWN)
+
     def cheaper(rate: float, at: dict[str, Any]) -> str | None:
-        both = cell(gridplan.evaluate(case.stating("arrival_rate", rate).grid(), SHOWN), at)
+        both = cell(cube_at(rate), at)
         if np.isnan(both[measure]):
             return None
         return "self_host" if both[measure] <= both["api_usd_per_month"] else "api"

@@ -43,7 +43,7 @@ def on_a_rank(values: dict[str, np.ndarray], tp: int, pp: int, dp: int, ep: int)
     return float(evaluate(CHAIN, {**values, **degrees})["weights_bytes_per_gpu"].item())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.sampled_from(MODELS), st.sampled_from(FORMATS), powers, powers, powers, st.data())
 def test_the_ranks_hold_all_weights(model: str, fmt: str, tp: int, pp: int, dp: int, data: st.DataObject) -> None:
     values = inputs(model, fmt)
@@ -54,7 +54,7 @@ def test_the_ranks_hold_all_weights(model: str, fmt: str, tp: int, pp: int, dp: 
     assert one <= on_a_rank(values, 1, 1, 1, 1) * (1 + 1e-12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.sampled_from(MODELS), st.sampled_from(FORMATS), powers, powers, powers)
 def test_more_tensor_parallel_ranks_hold_no_more_each(model: str, fmt: str, tp: int, pp: int, dp: int) -> None:
     values = inputs(model, fmt)
