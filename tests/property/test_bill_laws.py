@@ -22,6 +22,8 @@ API = (
 FLEET = ("usd_per_month", "requests_per_month", "replicas", "replicas_deployed", "replicas_active", "gpus_paid")
 OUTPUTS = (*FLEET, "arrival_rate_safe_deployed", *PARTS, *PAIR, *API)
 FEW = settings(max_examples=60, deadline=None)
+PAIRS = settings(max_examples=25, deadline=None)
+"""Laws that plan twice an example."""
 
 CONTRACT = """
 schema: 1
@@ -178,7 +180,7 @@ def a_verdict_is_a_comparison_of_bills(stated: dict[str, Any], ds: xr.Dataset) -
 
 
 @given(stated=contracts, dearer=number("1", "3"))
-@FEW
+@PAIRS
 def test_a_dearer_fleet_never_looks_better(stated: dict[str, Any], dearer: float) -> None:
     name, rest = stated["price"].split(": ", 1)
     price, *others = rest.split(", ")
@@ -193,7 +195,7 @@ def test_a_dearer_fleet_never_looks_better(stated: dict[str, Any], dearer: float
 
 
 @given(stated=contracts, steeper=number("1", "4"))
-@FEW
+@PAIRS
 def test_steeper_peaks_move_money_from_used_to_idle(stated: dict[str, Any], steeper: float) -> None:
     before = planned(stated)
     after = planned({**stated, "peak": stated["peak"] * steeper})

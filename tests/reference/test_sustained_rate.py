@@ -156,7 +156,7 @@ def test_sixty_random_replicas_against_the_project_simulation() -> None:
         np.array([x for _, x in drawn]).T,
     )
     load = ([1.0], prompt[:, None], prompt[:, None], output[:, None], step, context, prefill)
-    run = simulate(rates, *load, requests=2_500, runs=8, warm_up=1_000)
+    run = simulate(rates, *load, requests=1_250, runs=16, warm_up=1_000)
     slack = {name: rng.uniform(1.2, 2.0, 60) for name in PERCENTILES}
     for turn, name in enumerate(PERCENTILES):
         slack[name][turn::3] = 1.0
