@@ -228,7 +228,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", without)
 
 
-@pytest.mark.usefixtures("bare", "made_once")
+@pytest.mark.usefixtures("bare")
 def test_without_the_extra_charts_are_refused_and_records_are_not(cli: Cli, lesson: Path, tmp_path: Path) -> None:
     memory = ("chart", "memory", lesson, *PLAN, "-o", tmp_path / "m.svg")
     for arguments in (("report", lesson, *PLAN, "-o", tmp_path / "r.html"), memory):
