@@ -244,7 +244,7 @@ def test_the_random_grids_reach_every_branch() -> None:
     wanted: set[Any] = {"memory", "compute", "scheduler", "tpot", "e2e", "wide", "on_demand", "given", None}
     wanted |= set(dictionary()["infeasible_reason"].labels) - elsewhere
     seen: set[Any] = set()
-    for number in range(200):
+    for number in range(400):
         rng = random.Random(number)
         stated = settings(rng)
         axis = axes(rng, stated)
