@@ -28,6 +28,11 @@ def quickstart_cube() -> xr.Dataset:
 SETTLED = "html[data-settled]:not([data-busy])"
 """What the page says of itself once every number stands."""
 
+_HANDLED = """async () => {
+    for (let turn = 0; turn < 2; turn++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+}"""
+"""Comes back after events that were sent before, and those that they bring about: `toggle` is a task of its own."""
+
 _READ = """() => {
   const values = (selector, key) => Object.fromEntries(
     [...document.querySelectorAll(selector)].map((one) => [key(one), [one.dataset.value, one.firstChild.textContent]]));
@@ -57,7 +62,8 @@ class Explored:
 
     def settle(self) -> None:
         """Wait until every number stands."""
-        self.page.wait_for_timeout(20)  # an event that was sent is handled before that
+        self.page.evaluate(_HANDLED)
+        self.page.wait_for_timeout(20)
         self.page.wait_for_selector(SETTLED, state="attached")
 
     def read(self) -> dict[str, Any]:

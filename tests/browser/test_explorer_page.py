@@ -121,10 +121,12 @@ def test_the_keyboard_suffices(open_page: OpenPage, explorer_address: str) -> No
     assert "arrival_rate=0.1" in found["place"]
     go("#rows > summary")
     page.keyboard.press("Enter")
+    page.wait_for_selector("#table button", state="attached")
     explored.settle()
     go("#table button")
     go("#chain-open > summary", 200)
     page.keyboard.press("Enter")
+    page.wait_for_selector("#chain [data-measure]", state="attached")
     explored.settle()
     assert page.locator("#chain [data-measure]").count() > 80
     assert_quiet(explored.view)
