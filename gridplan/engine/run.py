@@ -11,7 +11,7 @@ from uuid import uuid4
 from gridplan.contract.grid import Grid
 from gridplan.engine.blocks import BLOCK_CELLS
 from gridplan.engine.bundle import Inputs
-from gridplan.engine.cluster.connect import check_scheduler, needs_distributed
+from gridplan.engine.cluster.connect import check_answers, check_scheduler, needs_distributed
 from gridplan.engine.cluster.current import scheduler_in_use
 from gridplan.engine.cluster.parts import write_parts
 from gridplan.engine.cluster.recipe import Recipe
@@ -161,6 +161,8 @@ def run(
     }
     parts = plan.layout.parts(None if single_file else plan.layout.rows_per_part)
     intent = Intent(_origin(inputs), options, plan.layout.cells, len(parts))
+    if scheduler is not None:
+        check_answers(scheduler)
     with claimed_folder(folder, force, resume) as target, resumable():
         goes_on = resume and _is_same_run(target, intent)
         # Workers of a cluster look for themselves.

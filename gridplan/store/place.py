@@ -61,7 +61,8 @@ def place_of(target: str | Path) -> Path:
     if protocol == "file":
         return Path(target.removeprefix("file://"))
     if find_spec("upath") is None:
-        raise MissingExtraError("object stores are reached through fsspec and universal-pathlib", "cloud")
+        extra = _EXTRAS.get(protocol, "cloud")
+        raise MissingExtraError("object stores are reached through fsspec and universal-pathlib", extra)
     if protocol in _WITH_BUCKETS and not target[len(protocol) + len("://") :].strip().partition("/")[0]:
         raise StoreError(f"{target} names no bucket: {protocol}://bucket/cube is due")
     from fsspec import available_protocols

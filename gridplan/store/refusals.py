@@ -34,6 +34,7 @@ _BUCKET = "there is no such bucket", "give one that exists"
 _REGION = "the bucket lies in another region", "name it to the library of the store"
 _CLOCK = "the clock of this machine differs from that of the store", "set it"
 _VAGUE = "the store takes the request for a wrong one", "credentials that have expired may be the cause"
+_SILENT = "the store does not answer", "check its address, and whether it runs"
 _GONE = "there is no such file", ""
 _EMPTY = "the file is empty", "run it again with --force"
 
@@ -67,7 +68,11 @@ _BY_STATUS = {
 }
 """The same for a status of HTTP without a code that is known (fact, RFC 9110 and RFC 6585)."""
 
-_BY_NAME = {"NoCredentialsError": _NONE, "DefaultCredentialsError": _NONE}
+_BY_NAME = {
+    **dict.fromkeys(("NoCredentialsError", "DefaultCredentialsError"), _NONE),
+    **dict.fromkeys(("EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError"), _SILENT),
+    **dict.fromkeys(("ClientConnectorError", "ClientConnectorDNSError", "ServiceRequestError"), _SILENT),
+}
 """Errors that come before any answer, by the name of their class."""
 
 

@@ -138,7 +138,7 @@ def test_a_scheduler_that_is_not_there_is_said(contract: Path, tmp_path: Path, m
     monkeypatch.setattr(cluster_connect, "CONNECT_S", 1)
     with pytest.raises(StoreError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9 "):
         gridplan.run(gridplan.load_grid(contract), tmp_path / "cube", scheduler="tcp://127.0.0.1:9")
-    assert not (tmp_path / "cube" / "manifest.json").exists()
+    assert not (tmp_path / "cube").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows freezes no process by a signal")

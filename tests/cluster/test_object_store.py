@@ -124,5 +124,7 @@ def test_addresses() -> None:
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"gridplan\[s3\]"):
+        place_of("s3://bucket/cube")
     with pytest.raises(MissingExtraError, match=r"gridplan\[cloud\]"):
         place_of("memory://cube")

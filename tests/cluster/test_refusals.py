@@ -61,7 +61,11 @@ def caused(error: OSError, cause: Exception) -> OSError:
             raised("azure.core.exceptions", "HttpResponseError", "Busy", status_code=503, error_code="ServerBusy"),
             "the store asks to slow down (503 ServerBusy: Busy)",
         ),
-        (raised("azure.core.exceptions", "ServiceRequestError", "No\nway\nthere.", status_code=None), "No way there"),
+        (
+            raised("azure.core.exceptions", "ServiceRequestError", "No\nway\nthere.", status_code=None),
+            "the store does not answer (No way there); check its address",
+        ),
+        (raised("aiohttp", "ClientConnectorError", "Cannot connect"), "the store does not answer (Cannot connect)"),
         (PermissionError("mine"), "access denied (mine); check"),
         (FileNotFoundError("b/x"), "there is no such file (b/x)"),
         (OSError(errno.EIO, "Input/output error"), "Input/output error"),

@@ -110,7 +110,10 @@ def test_a_bucket_that_is_not_there_is_said_in_one_line(contract: Path, endpoint
 
 @pytest.mark.parametrize(
     ("server", "said"),
-    [("http://127.0.0.1:9", "Could not connect"), ("127.0.0.1:9", "Invalid endpoint: 127.0.0.1:9")],
+    [
+        ("http://127.0.0.1:9", "the store does not answer (Could not connect"),
+        ("127.0.0.1:9", "Invalid endpoint: 127.0.0.1:9"),
+    ],
 )
 def test_a_server_that_is_not_there_is_said_in_one_line(
     contract: Path, endpoint: str, server: str, said: str, cli: Cli, monkeypatch: pytest.MonkeyPatch

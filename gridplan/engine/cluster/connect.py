@@ -19,7 +19,7 @@ from gridplan.errors import ContractError, MissingExtraError, Problem, StoreErro
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["check_scheduler", "connected", "needs_distributed"]
+__all__ = ["check_answers", "check_scheduler", "connected", "needs_distributed"]
 
 CONNECT_S = 10
 """Seconds after which a scheduler that does not answer is said not to (policy)."""
@@ -51,6 +51,13 @@ def check_scheduler(text: str) -> None:
     if not (_LOCAL.fullmatch(text) or _ADDRESS.fullmatch(text)):
         said = f"{text}: tcp://HOST:8786 is due, or local, or local:N for N processes on this machine"
         raise ContractError([Problem(said, key="scheduler")])
+
+
+def check_answers(text: str) -> None:
+    """Refuse a scheduler that does not answer, before anything is written. Raises as `connected` does."""
+    if client_in_use(text) is None and not _LOCAL.fullmatch(text):
+        with _quiet():
+            _ask_who(text)
 
 
 @contextmanager
