@@ -345,3 +345,14 @@ def test_classes_alike_in_one_cell_stay_apart_in_the_other() -> None:
         alone = mix(prompts, [300, 500], [0.7, 0.3])
         assert both.ttft_quantile(0.95)[cell] == pytest.approx(alone.ttft_quantile(0.95), rel=1e-9)
         assert both.met_shares(0.1)[0][cell] == pytest.approx(alone.met_shares(0.1)[0], rel=1e-9)
+
+
+def test_a_point_is_of_the_arrays_as_they_were() -> None:
+    """Figures are worked out when they are asked for; a buffer that is filled again meanwhile is no part of them."""
+    rate, output = np.array([1.0, 2.0]), np.array([300.0])
+    point, due = plan(rate, output_tokens=output), plan([1.0, 2.0]).tpot_mean_s
+    rate[:], output[:] = 5.0, 9.0
+    assert point.tpot_mean_s.tolist() == due.tolist()
+    with pytest.raises(AttributeError):
+        point.tpot_s = due
+    assert repr(point).startswith("OperatingPoint(tpot_s=array(")

@@ -5,6 +5,7 @@ A percentile of TPOT needs no TTFT, and a search for a rate asks for one latency
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,11 +27,11 @@ quiet = np.errstate(all="ignore")
 """Cells without an answer make NaN and infinity on the way to it."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Laws:
     """The means and distributions behind the figures of a load, class axis first where there is one."""
 
-    def __init__(self, load: Traffic) -> None:
-        self._load = load
+    _load: Traffic
 
     @cached_property
     @quiet

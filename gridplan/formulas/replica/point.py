@@ -11,6 +11,7 @@ the model is from hardware is not known to this module.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -36,7 +37,14 @@ __all__ = ["OperatingPoint", "operating_point"]
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 
+_SHOWN = (
+    *("tpot_s", "tpot_mean_s", "batch_mean", "ttft_s", "e2e_s", "ttft_by_class_s", "e2e_by_class_s", "wait_s"),
+    *("step_mean_s", "busy", "token_budget_share", "slot_share", "stable", "valid", "tpot_valid", "ttft_valid"),
+)
+"""What a point says of itself."""
 
+
+@dataclass(frozen=True, eq=False, repr=False)
 class OperatingPoint(Laws):
     """Latencies of one replica at a rate: arrays with the leading axes of the inputs, then the class axis by class.
 
@@ -49,6 +57,9 @@ class OperatingPoint(Laws):
     valid: percentiles may be shown; valid_reason: '' or the bound that is broken. tpot_valid, ttft_valid: where TPOT
     and batch, TTFT and E2E are given; elsewhere they are NaN.
     """
+
+    def __repr__(self) -> str:
+        return f"OperatingPoint({', '.join(f'{name}={getattr(self, name)!r}' for name in _SHOWN)})"
 
     @cached_property
     @quiet
@@ -257,22 +268,13 @@ def operating_point(
     >>> round(float(quiet.tpot_mean_s), 6), round(float(quiet.ttft_s), 6)
     (0.0111, 0.02)
     """
-    load = read_traffic(
-        class_weights,
-        prompt_tokens,
-        uncached_tokens,
-        output_tokens,
-        step_weights_s,
-        step_per_context_token_s,
-        prefill_per_token_s,
-        step_per_sequence_s,
-        prefill_s,
-        token_budget,
-        slots,
-        arrival_rate,
-        arrival_scv,
+    stated = (
+        *(class_weights, prompt_tokens, uncached_tokens, output_tokens),
+        *(step_weights_s, step_per_context_token_s, prefill_per_token_s, step_per_sequence_s),
+        *(prefill_s, token_budget, slots, arrival_rate, arrival_scv),
     )
-    return OperatingPoint(load)
+    # Figures are worked out later: what the caller does to its arrays meanwhile is no part of them.
+    return OperatingPoint(read_traffic(*(item.copy() if isinstance(item, np.ndarray) else item for item in stated)))
 
 
 def _step_mean(load: Traffic, state: Steady) -> Array:
