@@ -6,6 +6,7 @@ nothing that it depends on has changed. A search is told by the function and by 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, MutableMapping
 from threading import Lock
 from typing import Any
@@ -18,15 +19,26 @@ from gridplan.chain.graph import Array, Step
 __all__ = ["evaluate_kept", "searched"]
 
 KEPT_BYTES = 2**18
-"""Up to which size of what it reads a search is kept (policy): some hundred replicas, which take most of a second."""
+"""Up to which size of what it reads, and of what it finds, a search is kept (policy): some hundred replicas, which take
+most of a second."""
 
 MOST_KEPT = 32
-"""Searches that are kept (policy): 8 MiB at most, and as much again of results."""
+"""Searches that are kept (policy): 16 MiB at most."""
 
 _KEPT: dict[tuple[Any, ...], tuple[Array, ...]] = {}
 """Results by function and inputs, the one that was asked for last at the end; none can be written to."""
 
 _LOCK = Lock()
+
+
+def _unlock() -> None:
+    """For a child process: the thread that held the lock is not in it."""
+    global _LOCK
+    _LOCK = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def evaluate_kept(steps: Iterable[Step], values: MutableMapping[str, Array]) -> MutableMapping[str, Array]:
@@ -52,6 +64,8 @@ def searched(item: Step, values: Mapping[str, Array]) -> dict[str, Array]:
     if found is None:
         made = chain.evaluate((item,), dict(values))
         found = tuple(_fixed(made[name]) for name in item.outputs)
+    if sum(array.nbytes for array in found) > KEPT_BYTES:
+        return dict(zip(item.outputs, found, strict=True))
     with _LOCK:
         _KEPT[key] = found
         while len(_KEPT) > MOST_KEPT:

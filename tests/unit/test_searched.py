@@ -89,6 +89,21 @@ def test_few_and_small_ones_are_kept() -> None:
     assert search.calls == before + 2
 
 
+def test_what_finds_much_is_not_kept() -> None:
+    """Two short axes make a large plane."""
+
+    class Crossed(Doubled):
+        def __call__(self, first: Array, second: Array) -> tuple[Array, Array]:
+            return super().__call__(first[:, None] * second, second)
+
+    search, axis, before = Crossed(), np.arange(1.0, 201.0), list(room._KEPT)
+    assert axis.nbytes * 2 < room.KEPT_BYTES < axis.size**2 * 8
+    for _ in range(2):
+        assert search.ask(axis, axis)[0].shape == (200, 200)
+    assert search.calls == 2
+    assert list(room._KEPT) == before
+
+
 def test_a_cube_has_the_same_bits_from_a_search_that_was_kept() -> None:
     room._KEPT.clear()
     first = gridplan.evaluate(gridplan.loads_grid(TEXT))
