@@ -30,6 +30,9 @@ OWN_NAMES = {
 }
 """Names of the files that gridplan writes, by folder; a killed run leaves some in hand."""
 
+_BESIDE = re.compile(f"{re.escape(MANIFEST)}|{re.escape(INTENT)}")
+"""Names of those that stand beside these folders."""
+
 _BEGINS = f'{{\n "format": "{FORMAT}",'.encode()
 
 
@@ -178,11 +181,11 @@ def _remove(folder: Path) -> None:
 
 def _remove_in_hand(folder: Path) -> None:
     """What a killed run was in the middle of; whole files stay."""
-    for place in (folder, *(folder / name for name in OWN_NAMES)):
-        if place.is_dir():
-            for name in os.listdir(place):
-                if whole_name(name) != name:
-                    (place / name).unlink(missing_ok=True)
+    for place, own in ((folder, _BESIDE), *((folder / name, own) for name, own in OWN_NAMES.items())):
+        for name in _plain_files(place):
+            # Other programs write names of this kind as well, also while a run goes on.
+            if whole_name(name) != name and own.fullmatch(whole_name(name)):
+                (place / name).unlink(missing_ok=True)
 
 
 def _probe(folder: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -116,11 +117,23 @@ def _scheduler_goes_away(contract: Path, machines: Any, until: Callable[..., Non
 
 
 def test_what_a_lost_worker_was_writing_is_not_left(scheduler: str, tmp_path: Path) -> None:
-    """Its part is written again under another name, so nobody else would take the file away."""
-    half = tmp_path / "cube" / "facts" / ".part-00000.parquet.0a1b2c3d.tmp"
+    """Its part is written again under another name, so nobody else would take the file away. What is not ours stays."""
+    facts = tmp_path / "cube" / "facts"
+    half = facts / ".part-00000.parquet.0a1b2c3d.tmp"
+    others = [facts / ".notes.part-00000.parquet.tmp", tmp_path / "cube" / ".notes.tmp"]
+    folder = facts / ".part-00000.parquet.0a1b2c3e.tmp"
+    link = facts / ".part-00000.parquet.0a1b2c3f.tmp"
+
+    def meanwhile(_: int) -> None:
+        for path in (half, *others):
+            path.write_bytes(b"half")
+        folder.mkdir()
+        link.symlink_to(others[0])
+
     grid = gridplan.load_grid(GRID.with_name("lesson.yaml"))
-    gridplan.run(grid, tmp_path / "cube", scheduler=scheduler, progress=lambda _: half.write_bytes(b"half"))
-    assert [path.name for path in half.parent.iterdir()] == ["part-00000.parquet"]
+    gridplan.run(grid, tmp_path / "cube", scheduler=scheduler, progress=meanwhile)
+    assert {path.name for path in facts.iterdir()} == {"part-00000.parquet", others[0].name, folder.name, link.name}
+    assert others[1].read_bytes() == b"half"
 
 
 def test_without_workers_a_run_ends(
@@ -149,6 +162,21 @@ def test_a_frozen_process_of_this_machine_is_started_anew(monkeypatch: pytest.Mo
         frozen = client.submit(os.getpid, pure=False).result()
         os.kill(frozen, signal.SIGSTOP)
         assert client.submit(os.getpid, pure=False).result(timeout=60) != frozen
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process")
+def test_a_cluster_that_is_interrupted_while_it_is_made_is_ended() -> None:
+    ended = []
+
+    def make() -> object:
+        time.sleep(0.1)  # the main thread waits by then
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        return SimpleNamespace(close=lambda: ended.append(True))
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster_connect._whole(make)
+    assert ended == [True]
 
 
 @pytest.mark.parametrize("text", ["", "local:0", "local:x", "127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://"])

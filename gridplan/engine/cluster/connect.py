@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -154,21 +155,35 @@ def _local_cluster(processes: int) -> Iterator[Any]:
     from distributed import LocalCluster
 
     with TemporaryDirectory(prefix="gridplan-", ignore_cleanup_errors=True) as scratch:
+        make = partial(
+            LocalCluster,
+            n_workers=processes,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=None,
+            local_directory=scratch,
+            env={"TMPDIR": scratch},
+            # Without a dashboard it would still take a port that others want, and warn where they have it.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "worker_ttl": f"{SILENT_S}s"},
+            silence_logs=_NOTHING,  # of these processes too, which write where this one does
+        )
         try:
-            cluster = LocalCluster(
-                n_workers=processes,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                memory_limit=None,
-                local_directory=scratch,
-                env={"TMPDIR": scratch},
-                # Without a dashboard it would still take a port that others want, and warn where they have it.
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "worker_ttl": f"{SILENT_S}s"},
-                silence_logs=_NOTHING,  # of these processes too, which write where this one does
-            )
+            cluster = _whole(make)
         except RuntimeError as error:
             said = 'a program that asks for them is a file, and asks below `if __name__ == "__main__":`'
             raise StoreError(f"{processes} local processes could not be started ({error}): {said}") from None
         with cluster:
             yield cluster
+
+
+def _whole(make: Callable[[], Any]) -> Any:
+    """A cluster that is made even where Ctrl-C comes meanwhile, and ended then: one half made complains at the end."""
+    with ThreadPoolExecutor(1) as aside:
+        made = aside.submit(make)
+        try:
+            return made.result()
+        except (KeyboardInterrupt, SystemExit):
+            with suppress(Exception):
+                made.result().close()
+            raise
