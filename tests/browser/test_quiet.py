@@ -24,6 +24,14 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
+def until_told(told: list[str], view: View, times: int = 1) -> None:
+    """Wait for so many entries: on a busy machine a page takes longer to say something than a test of quiet waits."""
+    for _ in range(200):
+        if len(told) >= times:
+            return
+        view.settle()
+
+
 def test_a_page_that_needs_only_itself_is_quiet(open_page: OpenPage) -> None:
     body = f"<img alt='dot' src='{DOT}'><a href='#end' id='end'>end</a><script>console.log('drawn')</script>"
     view = open_page(small_page(body))
@@ -43,6 +51,7 @@ def test_a_page_that_needs_only_itself_is_quiet(open_page: OpenPage) -> None:
 )
 def test_an_error_or_a_warning_is_caught(open_page: OpenPage, script: str, logged: str) -> None:
     view = open_page(small_page(f"<script>{script}</script>"))
+    until_told(view.console_errors, view)
     with pytest.raises(AssertionError, match=logged):
         assert_quiet(view)
     assert view.console_errors == [logged]
@@ -53,6 +62,7 @@ def test_an_error_after_a_click_is_caught(open_page: OpenPage) -> None:
     view = open_page(small_page("<button onclick='missing()'>sort</button>"))
     assert_quiet(view)
     view.page.click("button")
+    until_told(view.console_errors, view)
     with pytest.raises(AssertionError, match="missing is not defined"):
         assert_quiet(view)
 
@@ -76,25 +86,17 @@ def test_an_error_after_a_click_is_caught(open_page: OpenPage) -> None:
 def test_a_request_is_caught(open_page: OpenPage, body: str) -> None:
     address = "http://example.invalid/x.png"
     view = open_page(small_page(body.replace("URL", address)))
-    until_asked(view)
+    until_told(view.requests, view)
     with pytest.raises(AssertionError):
         assert_quiet(view)
     assert view.requests == [address]
-
-
-def until_asked(view: View, times: int = 1) -> None:
-    """Wait for so many requests: a worker takes longer to begin than a page does, on a busy machine much longer."""
-    for _ in range(200):
-        if len(view.requests) >= times:
-            return
-        view.settle()
 
 
 def test_nothing_reaches_a_port_that_listens(open_page: OpenPage, listener: socket.socket) -> None:
     place = f"127.0.0.1:{listener.getsockname()[1]}"
     script = f"fetch('http://{place}/f').catch(() => 0); new WebSocket('ws://{place}/s')"
     view = open_page(small_page(f"<img alt='plot' src='http://{place}/x.png'><script>{script}</script>"))
-    until_asked(view, 3)
+    until_told(view.requests, view, 3)
     assert sorted(view.requests) == [f"http://{place}/f", f"http://{place}/x.png", f"ws://{place}/s"]
     with pytest.raises(BlockingIOError):
         listener.accept()
@@ -106,6 +108,6 @@ def test_a_file_next_to_the_page_is_not_loaded(open_page: OpenPage, tmp_path: Pa
     page = tmp_path / "page.html"
     page.write_text(small_page("<img alt='plot' src='plot.svg'>"), encoding="utf-8")
     view = open_page(page)
-    view.settle()
+    until_told(view.requests, view)
     assert view.requests == [neighbour.as_uri()]
     assert view.page.evaluate("document.images[0].naturalWidth") == 0
