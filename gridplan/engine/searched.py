@@ -64,12 +64,11 @@ def searched(item: Step, values: Mapping[str, Array]) -> dict[str, Array]:
     if found is None:
         made = chain.evaluate((item,), dict(values))
         found = tuple(_fixed(made[name]) for name in item.outputs)
-    if sum(array.nbytes for array in found) > KEPT_BYTES:
-        return dict(zip(item.outputs, found, strict=True))
-    with _LOCK:
-        _KEPT[key] = found
-        while len(_KEPT) > MOST_KEPT:
-            del _KEPT[next(iter(_KEPT))]
+    if sum(array.nbytes for array in found) <= KEPT_BYTES:
+        with _LOCK:
+            _KEPT[key] = found
+            while len(_KEPT) > MOST_KEPT:
+                del _KEPT[next(iter(_KEPT))]
     return dict(zip(item.outputs, found, strict=True))
 
 
